@@ -13,6 +13,7 @@ import sys
 import time
 
 import files
+import groupings
 import logictest
 import known
 import manual
@@ -222,9 +223,15 @@ def run_shapes(oracle, seed, only):
         oracle.stoa.must(statement)
         if not statement.startswith("FLUSH"):
             oracle.postgres.must(statement)
-    complaints = [*shapes.run(oracle, rng), *shapes.run_prepared(oracle, rng)]
+    complaints = [*shapes.run(oracle, rng), *shapes.run_prepared(oracle, rng), *shapes.run_unnamed(oracle, rng)]
+    shapes.run_unusual(oracle)
     shapes.after_changes(oracle, rng)
     return complaints
+
+
+def run_groupings(oracle, seed, only):
+    """Groupings over files whose columns are kept; complaints if they were made elsewhere."""
+    return list(groupings.run(oracle, seed)) if only in ("", "groupings") else []
 
 
 def run_drawn(oracle, seed, expressions, only):
@@ -285,7 +292,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, manual, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, groupings, manual, drawn, form:NAME")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
@@ -302,6 +309,7 @@ def main():
     run_within(oracle, options.seed, options.only, options.expressions)
     run_parameters(oracle, options.only)
     complaints += run_shapes(oracle, options.seed, options.only)
+    complaints += run_groupings(oracle, options.seed, options.only)
     if options.only in ("", "manual"):
         page = manual.page(manual.run(oracle))
         complaints += manual.complaints(page, bool(os.environ.get("STOA_REWRITE")))

@@ -213,6 +213,8 @@
  * @property {number} since_unix_ms Since when that is so.
  * @property {number | null} remembered_until_unix_ms Until when reports are answered from what is remembered of the catalog; nothing while it is reachable.
  * @property {number} reconnections How often the catalog came back after it had not answered.
+ * @property {number} reads_asked How often a statement had PostgreSQL asked where a table's metadata is, or for the version of the rights; many share one query.
+ * @property {number} reads_known How often it was known, since nobody had changed anything.
  * @property {string | null} last_error The last failure, whether or not it is over.
  */
 

@@ -225,6 +225,8 @@ export class Grid {
   #pointer(event, fresh) {
     const target = event.target instanceof Element ? event.target.closest(".cell") : null;
     if (!(target instanceof HTMLElement)) return;
+    // Drawing replaces the cell under the pointer, and the browser may then find nothing there to focus.
+    this.scroller.focus({ preventScroll: true });
     this.#activate({ row: Number(target.dataset["row"]), column: Number(target.dataset["column"]) }, fresh, false);
   }
 

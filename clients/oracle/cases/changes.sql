@@ -55,6 +55,17 @@ CREATE TABLE both_key (a bigint, b date, n bigint, CONSTRAINT both_key_pk PRIMAR
 INSERT INTO both_key VALUES (1, '2026-01-01', 1), (1, '2026-01-02', 2) ON CONFLICT (b, a) DO UPDATE SET n = both_key.n + excluded.n RETURNING *;
 INSERT INTO both_key (a, b) VALUES (NULL, '2026-01-01');
 ALTER TABLE both_key ALTER COLUMN a DROP NOT NULL;
+-- Literals that are not assigned to a column of another type.
+INSERT INTO changed (k, b) VALUES (901, 2);
+INSERT INTO changed (k, b) VALUES (901, true), (902, 0);
+INSERT INTO changed (k, day) VALUES (903, 5);
+INSERT INTO changed (k, day) VALUES (904, 1.5);
+INSERT INTO changed (k, day) VALUES (904, true);
+INSERT INTO changed (k, n) VALUES (905, true);
+INSERT INTO changed (k, n) VALUES (905, DATE '2026-01-01');
+INSERT INTO changed (k, p) VALUES (906, false);
+INSERT INTO changed (k, d) VALUES (907, TIMESTAMP '2026-01-01 00:00:00');
+INSERT INTO changed (k, b) VALUES (908, DATE '2026-01-01');
 DROP TABLE both_key;
 DROP TABLE changed;
 DROP TABLE changes

@@ -1,7 +1,8 @@
 //! The catalog in a PostgreSQL database, which several daemons and other engines share.
 //!
 //! ```text
-//! reports ─► check ──── one query in flight for all of them ─┐
+//! reports ─► read_lease: known, and nobody moves it
+//!    └─► check ──────── one query in flight for all of them ─┐
 //! listings, policy ──── reading sessions ────────────────────┼─► PostgreSQL
 //! changes ───────────── changing sessions, one transaction ──┤
 //! cluster ───────────── lanes, one message per transaction ──┘
@@ -10,8 +11,8 @@
 //!
 //! In: changes and reads of `database`. Out: their answers; errors that never show the password.
 //!
-//! **Invariants:** while PostgreSQL answers, every read is sent after it was asked for, so it sees
-//! every change that was committed before; nothing is answered from memory that PostgreSQL has not
+//! **Invariants:** while PostgreSQL answers, every read is sent after it was asked for, or answered under a lease that
+//! changes wait for, so it sees every change that was committed before; nothing is answered from memory that PostgreSQL has not
 //! confirmed in the last ten minutes, or that was read before it was last away; a commit whose
 //! connection is lost is looked up before anything is said about it.
 //!
@@ -26,6 +27,7 @@ mod lease;
 mod memory;
 mod notices;
 mod reach;
+mod read_lease;
 mod rows;
 mod sessions;
 mod settle;
@@ -49,6 +51,7 @@ use self::lease::Lease;
 use self::memory::Memory;
 use self::notices::Notices;
 use self::reach::Reach;
+use self::read_lease::ReadLease;
 use self::sessions::Sessions;
 use crate::database::{Change, Database, Row, Scope, SharedDatabase, Statement};
 use crate::relation::Relation;
@@ -85,6 +88,7 @@ struct Shared {
     notices: Notices,
     reach: Reach,
     memory: Memory,
+    read_lease: ReadLease,
     /// Of this process's changes of the whole catalog one asks PostgreSQL for the lock, so that the
     /// others take no connection while they wait.
     alone: Arc<Mutex<()>>,
@@ -104,6 +108,7 @@ impl PostgresDatabase {
             notices: Notices::default(),
             reach: Reach::default(),
             memory: Memory::default(),
+            read_lease: ReadLease::default(),
             alone: Arc::default(),
             questions,
         });
@@ -127,6 +132,10 @@ impl Shared {
             }
         };
         tables::ensure(session.connection()).await.map_err(|source| self.failed(source))?;
+        if let Err(error) = read_lease::ensure(session.connection()).await {
+            let place = self.address.place();
+            tracing::warn!(%error, place, "every report will ask the catalog for its table: moves are not announced");
+        }
         self.sessions.put(session);
         Ok(())
     }
@@ -255,7 +264,8 @@ impl Database for PostgresDatabase {
     }
 
     fn state(&self) -> CatalogState {
-        self.shared.reach.state()
+        let (reads_asked, reads_known) = self.shared.read_lease.reads();
+        CatalogState { reads_asked, reads_known, ..self.shared.reach.state() }
     }
 
     async fn begin(&self, scope: Scope) -> Result<Box<dyn Change>> {
@@ -291,6 +301,9 @@ impl Database for PostgresDatabase {
     }
 
     async fn relation(&self, ident: &TableIdent) -> Result<Option<Relation>> {
+        if let Some(relation) = self.shared.read_lease.relation(ident) {
+            return Ok(Some(relation));
+        }
         let remembered = |memory: &Memory| memory.relation(ident).map(Some);
         let answered =
             |answer: Answer| answer.found.map(|row| lookup::of_row(&row, ident)).transpose();
@@ -298,11 +311,15 @@ impl Database for PostgresDatabase {
     }
 
     async fn policy_version(&self) -> Result<i64> {
+        if let Some(version) = self.shared.read_lease.policy_version() {
+            return Ok(version);
+        }
         self.shared.ask(None, Memory::policy_version, |answer| Ok(answer.policy_version)).await
     }
 
     fn forget(&self, idents: &[&TableIdent]) {
         self.shared.memory.forget_relations(idents);
+        self.shared.read_lease.forget(idents);
     }
 
     fn shared(&self) -> Option<Arc<dyn SharedDatabase>> {

@@ -170,6 +170,8 @@ impl Database for SqliteDatabase {
             remembered_until: None,
             last_error: None,
             reconnections: 0,
+            reads_asked: 0,
+            reads_known: 0,
         }
     }
 

@@ -16,4 +16,8 @@ pub struct CatalogState {
     pub last_error: Option<String>,
     /// How often the database came back.
     pub reconnections: u64,
+    /// Reads of pointers and of the version of the policy that were sent to PostgreSQL.
+    pub reads_asked: u64,
+    /// Those that were not, since nobody had changed anything.
+    pub reads_known: u64,
 }

@@ -34,7 +34,7 @@ async fn a_catalog_may_be_in_a_schema_of_its_own() {
         let mut connection = PgConnection::connect(url).await.unwrap();
         let query = sqlx::query("SELECT count(*) FROM pg_tables WHERE schemaname = $1");
         let row = connection.fetch_one(query.bind(schema)).await.unwrap();
-        assert_eq!(row.get::<i64, _>(0), 17);
+        assert_eq!(row.get::<i64, _>(0), 18);
     }
     assert!(database.open().await.namespaces().await.unwrap().is_empty());
     let error = Catalog::connect(&format!("{url}?currentSchema=none"), "stoa").await.unwrap_err();

@@ -1,7 +1,8 @@
 //! Buckets that many reports want at once, such as the last hour: more homes, and the choice among them.
 //!
-//! In: how many requests each bucket got, and the time. Out: how many homes it has, from 1 to
-//! [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers.
+//! In: how many requests each bucket got, whether memory has room, and the time. Out: how many homes it has, from 1 to
+//! [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers. While memory has room, it is better
+//! filled with what others have as well than left empty: each report that is forwarded costs more than a local one.
 //!
 //! **Invariant:** the rate at which a home is added is at least twice the one at which it is taken away, and
 //! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap.
@@ -22,13 +23,20 @@ pub struct HotOptions {
     pub window: Duration,
     /// Requests per window from which a bucket has two homes; from three times as many, three.
     pub second_home_at: u64,
+    /// The same while memory has room.
+    pub second_home_with_room_at: u64,
     /// Windows in a row with less than half of that, after which it loses a home.
     pub calm_windows: u32,
 }
 
 impl Default for HotOptions {
     fn default() -> Self {
-        Self { window: Duration::from_secs(10), second_home_at: 1000, calm_windows: 6 }
+        Self {
+            window: Duration::from_secs(10),
+            second_home_at: 1000,
+            second_home_with_room_at: 100,
+            calm_windows: 6,
+        }
     }
 }
 
@@ -65,6 +73,7 @@ pub struct HotBuckets {
     options: HotOptions,
     buckets: BTreeMap<(TableId, u32), Heat>,
     window_end: Option<Monotonic>,
+    has_room: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +86,12 @@ struct Heat {
 impl HotBuckets {
     /// Nothing is hot.
     pub fn new(options: HotOptions) -> Self {
-        Self { options, buckets: BTreeMap::new(), window_end: None }
+        Self { options, buckets: BTreeMap::new(), window_end: None, has_room: false }
+    }
+
+    /// Whether this daemon's memory has room for more buckets.
+    pub fn has_room(&mut self, has_room: bool) {
+        self.has_room = has_room;
     }
 
     /// How many homes a bucket has.
@@ -116,7 +130,10 @@ impl HotBuckets {
     }
 
     fn end_window(&mut self) -> Vec<HomesChanged> {
-        let options = self.options;
+        let mut options = self.options;
+        if self.has_room {
+            options.second_home_at = options.second_home_at.min(options.second_home_with_room_at);
+        }
         let mut changed = vec![];
         for ((table, bucket), heat) in &mut self.buckets {
             let before = heat.homes;
@@ -194,6 +211,20 @@ mod tests {
         );
         assert_eq!(run(&mut hot, 40, 0), 1);
         assert!(hot.buckets.len() <= 1);
+    }
+
+    #[test]
+    fn homes_come_sooner_while_there_is_room() {
+        let mut hot = HotBuckets::new(HotOptions::default());
+        hot.on(HotEvent::Tick, Monotonic::default());
+        hot.has_room(true);
+        let homes: Vec<_> = [50, 99, 100, 120, 300, 60].into_iter().zip(0..).collect();
+        let homes: Vec<_> = homes.into_iter().map(|(c, w)| run(&mut hot, w, c)).collect();
+        assert_eq!(homes, [1, 1, 2, 2, 3, 3]);
+        // It is full: what is not hot enough goes after a while, as it would have gone without any requests.
+        hot.has_room(false);
+        let homes: Vec<_> = (6..18).map(|w| run(&mut hot, w, 300)).collect();
+        assert_eq!(homes, [3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 1, 1]);
     }
 
     #[test]

@@ -64,6 +64,7 @@ impl Inner {
             state.seen(&current, self.options.flush);
             let recorded = self.position(&current)?;
             self.committed(state, recorded);
+            check_whole(state, recorded)?;
             let Some(set) = state.fresh.seal(recorded, state.limits().bytes, || until) else {
                 return Ok(Some(current));
             };
@@ -165,6 +166,20 @@ impl Inner {
     pub(crate) fn position(&self, table: &Table) -> Result<u64> {
         Ok(table.log_positions()?.get(self.log.id()).copied().unwrap_or(0))
     }
+}
+
+/// Refuses to flush from `position` on where rows behind it would be left out.
+///
+/// # Errors
+/// `Corrupt`. The rows stay fresh, and in the log.
+pub(crate) fn check_whole(state: &TableState, position: u64) -> Result<()> {
+    let Some(first) = state.fresh.torn(position) else { return Ok(()) };
+    let table = state.ident();
+    Err(Error::corrupt(format!(
+        "table {table} is at position {position} of the commit log, inside of the rows from {first} on, which are one batch here"
+    ))
+    .with_detail("nothing is lost: these rows are in the log, and are not flushed")
+    .with_hint("restart the server, which reads the log again from that position"))
 }
 
 async fn write_all(writer: &mut TableWriter, sorted: SortedRows) -> Result<()> {

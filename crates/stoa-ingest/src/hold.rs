@@ -11,6 +11,7 @@ use stoa_table::{Table, TableIdent};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::dropped;
+use crate::flush::check_whole;
 use crate::ingest::Ingest;
 use crate::inner::Inner;
 use crate::locate::locate;
@@ -134,6 +135,8 @@ impl Inner {
         // Relaxed rows are visible before they are durable. Others behind `end` come after the statement, in this
         // table as in the others that it reads.
         self.log.sync(end).await?;
+        self.committed(state, from);
+        check_whole(state, from)?;
         let Some(set) = state.fresh.seal(from, usize::MAX, || end) else {
             return Ok(Some(table.clone()));
         };

@@ -26,6 +26,7 @@ mod error;
 mod limits;
 mod message;
 mod metadata;
+mod nan;
 mod options;
 mod predicate;
 pub mod proto;
@@ -48,6 +49,7 @@ pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};
 pub use limits::Limits;
 pub use metadata::{FileMetadata, WriterId};
+pub use nan::{one_nan_32, one_nan_64, with_one_nan};
 pub use options::{FieldMatching, Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
 pub use schema::{

@@ -16,6 +16,7 @@ pub(crate) mod machine;
 pub(crate) mod no_stores;
 mod reports_for_others;
 pub(crate) mod resource_plans;
+pub(crate) mod spill;
 mod spread;
 pub(crate) mod table_status;
 mod tickets;

@@ -18,7 +18,7 @@ use arrow_buffer::i256;
 use foldhash::fast::RandomState;
 use stoa_error::{Error, Result};
 
-use crate::chunk::{Chunk, Ints, Values};
+use crate::chunk::{Chunk, Codes, Ints, Values};
 use crate::decimal::{Decimal, quotient};
 use crate::report::{Aggregate, Function, Item, Report, Test, ValueKind, kind_of};
 use crate::rows::ChunkRows;
@@ -512,6 +512,7 @@ fn mark_changes(chunk: &Chunk, selected: &ChunkRows<'_>, begins: &mut [bool]) {
         Values::Ints(Ints::Packed32 { distances, .. }) => {
             return packed(distances, selected, begins);
         }
+        Values::Codes(Codes { codes, .. }) => return packed(codes, selected, begins),
         _ => {}
     }
     let differ = |a: usize, b: usize| match chunk.has_nulls() {
@@ -528,7 +529,7 @@ fn cell(chunk: &Chunk, row: u32) -> Cell<'_> {
         return Cell::Null;
     }
     match &chunk.values {
-        Values::Text(_) => Cell::Text(chunk.text(row)),
+        Values::Text(_) | Values::Codes(_) => Cell::Text(chunk.text(row)),
         Values::Floats(_) => Cell::Float(chunk.float(row)),
         Values::Ints(_) | Values::Wide(_) => Cell::Number(chunk.number(row)),
     }
@@ -557,7 +558,7 @@ fn int_key(value: i64) -> [u8; 9] {
 }
 
 /// Appends a value so that two keys are equal as bytes where their values are.
-fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
+pub(crate) fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
     if chunk.is_null(row) {
         key.push(0);
         return;
@@ -572,8 +573,8 @@ fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
                 key.extend_from_slice(&values[row].to_le_bytes());
             }
         },
-        Values::Text(texts) => {
-            let text = texts.value(row);
+        Values::Text(_) | Values::Codes(_) => {
+            let text = chunk.text(row);
             key.push(3);
             key.extend_from_slice(&(text.len() as u32).to_le_bytes());
             key.extend_from_slice(text.as_bytes());

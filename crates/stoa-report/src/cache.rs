@@ -1,12 +1,15 @@
 //! Chunks, zones and tails of files, and small tables, in memory, under one bound.
 //!
+//! Chunks that scans have read are kept apart, in the room that reports do not use: they give way
+//! when reports need it, and never the other way round.
+//!
 //! **Invariants:** the sum of what entries say they take stays within the bound; an entry never
-//! changes. What was asked for once goes before what was asked for often, so a scan does not drive
-//! out the chunks that reports live on.
+//! changes. What was asked for once goes before what was asked for often.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
@@ -70,6 +73,10 @@ impl Weighter<Key, Entry> for Bytes {
 /// What reports keep in memory.
 pub(crate) struct ChunkCache {
     entries: Cache<Key, Entry, Bytes>,
+    /// Chunks that scans have read, in what `entries` leave of the bound.
+    scanned: Cache<Key, Entry, Bytes>,
+    /// Held while something is added, as the two share one bound.
+    adding: Mutex<()>,
     chunk_hits: AtomicU64,
     chunk_misses: AtomicU64,
 }
@@ -132,6 +139,8 @@ impl ChunkCache {
         let entries = usize::try_from(bytes_max / (24 << 10)).unwrap_or(usize::MAX).max(1024);
         Self {
             entries: Cache::with_weighter(entries, bytes_max, Bytes),
+            scanned: Cache::with_weighter(entries, bytes_max, Bytes),
+            adding: Mutex::new(()),
             chunk_hits: AtomicU64::new(0),
             chunk_misses: AtomicU64::new(0),
         }
@@ -140,9 +149,9 @@ impl ChunkCache {
     /// How full it is and how well it does.
     pub(crate) fn status(&self) -> CacheStatus {
         CacheStatus {
-            bytes: self.entries.weight(),
+            bytes: self.entries.weight() + self.scanned.weight(),
             bytes_max: self.entries.capacity(),
-            entries: self.entries.len() as u64,
+            entries: (self.entries.len() + self.scanned.len()) as u64,
             chunk_hits: self.chunk_hits.load(Ordering::Relaxed),
             chunk_misses: self.chunk_misses.load(Ordering::Relaxed),
             ..CacheStatus::default()
@@ -154,14 +163,60 @@ impl ChunkCache {
         self.entries.capacity() / 10 * 9
     }
 
-    /// Bytes in use.
+    /// Bytes that reports may have in use.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.entries.capacity()
+    }
+
+    /// Bytes in use by reports.
     pub(crate) fn bytes(&self) -> u64 {
         self.entries.weight()
+    }
+
+    /// Bytes that scans may use: nine tenths of the bound, without what reports use.
+    pub(crate) fn scan_bytes_max(&self) -> u64 {
+        self.warm_bytes_max().saturating_sub(self.entries.weight())
     }
 
     /// Drops everything.
     pub(crate) fn clear(&self) {
         self.entries.clear();
+        self.scanned.clear();
+    }
+
+    /// Adds what a report has read. What scans have read makes room for it.
+    fn put(&self, key: Key, entry: Entry) {
+        let _adding = self.adding.lock();
+        self.scanned.remove(&key);
+        let bytes = self.entries.weight() + Bytes.weight(&key, &entry);
+        let left = self.entries.capacity().saturating_sub(bytes);
+        if self.scanned.weight() > left {
+            // More than needed, so that not every chunk has to ask for room.
+            self.scanned.set_capacity(left.saturating_sub(self.entries.capacity() / 32));
+        }
+        self.entries.insert(key, entry);
+    }
+
+    /// A chunk for a scan, whoever has read it.
+    pub(crate) fn scanned_chunk(&self, key: Key) -> Option<Arc<Chunk>> {
+        match self.scanned.get(&key).or_else(|| self.entries.peek(&key)) {
+            Some(Entry::Chunk(chunk, _)) => Some(chunk),
+            _ => None,
+        }
+    }
+
+    /// Adds a chunk that a scan has read, if there is room beside what reports keep.
+    pub(crate) fn put_scanned(&self, key: Key, chunk: Arc<Chunk>) {
+        let bytes = chunk.memory_bytes();
+        let _adding = self.adding.lock();
+        let room = self.scan_bytes_max();
+        // Setting it takes all locks of the cache, whose parts round it up by a byte each.
+        if !(room - room / 16..=room).contains(&self.scanned.capacity()) {
+            self.scanned.set_capacity(room.saturating_sub(self.scanned.num_shards() as u64));
+        }
+        if room > 0 {
+            self.scanned.insert(key, Entry::Chunk(chunk, bytes));
+        }
     }
 
     pub(crate) fn tail(&self, file: u32) -> Option<Arc<FileTail>> {
@@ -184,8 +239,16 @@ impl ChunkCache {
                 chunk.uses().add();
                 Some(chunk)
             }
-            _ => None,
+            _ => self.adopted(key),
         }
+    }
+
+    /// A chunk that a scan has read, for reports from now on.
+    fn adopted(&self, key: Key) -> Option<Arc<Chunk>> {
+        let Some((_, Entry::Chunk(chunk, _))) = self.scanned.remove(&key) else { return None };
+        chunk.uses().add();
+        self.put_chunk(key, chunk.clone());
+        Some(chunk)
     }
 
     /// Chunks of files as (file, row group, field id, how often they were looked at lately). Each
@@ -209,22 +272,22 @@ impl ChunkCache {
 
     pub(crate) fn put_small(&self, key: Key, small: Arc<SmallTable>) {
         let bytes = small.memory_bytes();
-        self.entries.insert(key, Entry::Small(small, bytes));
+        self.put(key, Entry::Small(small, bytes));
     }
 
     pub(crate) fn put_tail(&self, file: u32, tail: Arc<FileTail>) {
         let bytes = tail.memory_bytes();
-        self.entries.insert(Key::Tail { file }, Entry::Tail(tail, bytes));
+        self.put(Key::Tail { file }, Entry::Tail(tail, bytes));
     }
 
     pub(crate) fn put_zones(&self, key: Key, zones: Arc<Zones>) {
         let bytes = zones.memory_bytes();
-        self.entries.insert(key, Entry::Zones(zones, bytes));
+        self.put(key, Entry::Zones(zones, bytes));
     }
 
     pub(crate) fn put_chunk(&self, key: Key, chunk: Arc<Chunk>) {
         let bytes = chunk.memory_bytes();
-        self.entries.insert(key, Entry::Chunk(chunk, bytes));
+        self.put(key, Entry::Chunk(chunk, bytes));
     }
 
     pub(crate) fn remove(&self, key: Key) {
@@ -234,6 +297,7 @@ impl ChunkCache {
     /// Drops all that is kept of files for which `is_gone`.
     pub(crate) fn forget(&self, is_gone: impl Fn(u32) -> bool) {
         self.entries.retain(|key, _| !key.file().is_some_and(&is_gone));
+        self.scanned.retain(|key, _| !key.file().is_some_and(&is_gone));
     }
 
     pub(crate) fn count(&self, hits: u64, misses: u64) {
@@ -257,6 +321,40 @@ mod tests {
 
     fn some_chunk(rows: i64) -> Arc<Chunk> {
         Arc::new(chunk(Int64Array::from_iter_values((0..rows).map(|n| n << 33))))
+    }
+
+    #[test]
+    fn scans_use_what_reports_leave() {
+        let max = 1 << 20;
+        let cache = ChunkCache::new(max);
+        let within = |cache: &ChunkCache| cache.status().bytes <= max;
+        for group in 0..1_000 {
+            cache.put_scanned(key(1, group), some_chunk(1000));
+            assert!(within(&cache), "{group}");
+        }
+        let alone = cache.status().bytes;
+        assert!(alone > max / 2 && cache.scanned.weight() == alone);
+        // A report takes over what it finds.
+        let found = (0..1_000).find(|group| cache.scanned_chunk(key(1, *group)).is_some()).unwrap();
+        assert!(cache.chunk(key(1, found)).is_some());
+        assert!(cache.scanned.peek(&key(1, found)).is_none());
+        for group in 0..1_000 {
+            cache.put_chunk(key(2, group), some_chunk(1000));
+            assert!(within(&cache), "{group}");
+        }
+        assert!(cache.entries.weight() > max / 2, "reports have what they need");
+        // Whatever is scanned now, reports keep theirs.
+        let kept: Vec<u32> =
+            (0..1_000).filter(|group| cache.entries.peek(&key(2, *group)).is_some()).collect();
+        for group in 0..1_000 {
+            cache.put_scanned(key(3, group), some_chunk(1000));
+            assert!(within(&cache), "{group}");
+        }
+        assert!(kept.iter().all(|group| cache.entries.peek(&key(2, *group)).is_some()));
+        cache.forget(|file| file == 3);
+        assert!((0..1_000).all(|group| cache.scanned_chunk(key(3, group)).is_none()));
+        cache.clear();
+        assert_eq!(cache.status().bytes, 0);
     }
 
     fn key(file: u32, group: u32) -> Key {

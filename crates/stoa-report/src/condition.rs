@@ -40,9 +40,12 @@ impl Test {
             Self::TextOneOf(values) => {
                 (values.first().map(|low| text(low)), values.last().map(|high| text(high)))
             }
-            Self::NotEqual(_) | Self::TextNotEqual(_) | Self::IsNull | Self::IsNotNull => {
-                (None, None)
-            }
+            Self::NotEqual(_)
+            | Self::NoneOf(_)
+            | Self::TextNotEqual(_)
+            | Self::TextNoneOf(_)
+            | Self::IsNull
+            | Self::IsNotNull => (None, None),
         }
     }
 
@@ -62,6 +65,9 @@ impl Test {
             (Self::NotEqual(value), Bounds::Numbers(least, greatest)) => {
                 !(least == *value && greatest == *value)
             }
+            (Self::NoneOf(values), Bounds::Numbers(least, greatest)) => {
+                !(least == greatest && values.binary_search(&least).is_ok())
+            }
             (Self::TextBetween { low, high }, Bounds::Texts(least, greatest)) => {
                 low.as_ref().is_none_or(|(low, within)| after(greatest, low.as_bytes(), *within))
                     && high
@@ -75,6 +81,10 @@ impl Test {
             (Self::TextNotEqual(value), Bounds::Texts(least, greatest)) => {
                 !(least == value.as_bytes() && greatest == value.as_bytes())
             }
+            (Self::TextNoneOf(values), Bounds::Texts(least, greatest)) => {
+                let is_among = || values.binary_search_by(|one| one.as_bytes().cmp(least)).is_ok();
+                !(least == greatest && is_among())
+            }
             // Bounds of another kind than the test say nothing.
             _ => true,
         }
@@ -86,6 +96,7 @@ impl Test {
             Self::Between(low, high) => (*low..=*high).contains(&value),
             Self::OneOf(values) => values.binary_search(&value).is_ok(),
             Self::NotEqual(other) => value != *other,
+            Self::NoneOf(values) => values.binary_search(&value).is_err(),
             Self::IsNotNull => true,
             _ => false,
         }
@@ -105,6 +116,9 @@ impl Test {
                 values.binary_search_by(|one| one.as_bytes().cmp(value.as_bytes())).is_ok()
             }
             Self::TextNotEqual(other) => value != &**other,
+            Self::TextNoneOf(values) => {
+                values.binary_search_by(|one| one.as_bytes().cmp(value.as_bytes())).is_err()
+            }
             Self::IsNotNull => true,
             _ => false,
         }
@@ -134,8 +148,10 @@ mod tests {
         numbers(Test::OneOf(vec![1, 25]), false);
         numbers(Test::OneOf(vec![]), false);
         numbers(Test::NotEqual(10), true);
+        numbers(Test::NoneOf(vec![10, 20]), true);
         numbers(Test::IsNull, false);
         numbers(Test::IsNotNull, true);
+        assert!(!Test::NoneOf(vec![5, 7]).may_match(Bounds::Numbers(7, 7), true));
         assert!(!Test::NotEqual(7).may_match(Bounds::Numbers(7, 7), true));
         assert!(!Test::IsNotNull.may_match(Bounds::NoValue, true));
         assert!(Test::IsNull.may_match(Bounds::NoValue, true));
@@ -157,5 +173,8 @@ mod tests {
         assert!(range(Some(("a", false)), Some(("b", true))).holds_for_text("b"));
         assert!(!range(Some(("b", false)), None).holds_for_text("b"));
         assert!(Test::TextNotEqual("x".into()).holds_for_text("y"));
+        assert!(!Test::TextNoneOf(vec!["b".into(), "c".into()]).holds_for_text("b"));
+        let one = Bounds::Texts(b"c", b"c");
+        assert!(!Test::TextNoneOf(vec!["b".into(), "c".into()]).may_match(one, false));
     }
 }

@@ -21,8 +21,11 @@
 //! the cache; a file's identity is its location, length and ETag (`identity`), so that an answer never
 //! mixes a file with what was written over it.
 //!
+//! Large scans take the columns that they read again and again from the same chunks ([`ChunkScan`]), and large
+//! groupings add them up there ([`Fold`]); what is above them is the engine's.
+//!
 //! Not here: SQL text and names (`stoa-query` recognises reports), which version to read
-//! (`stoa-ingest`), large scans (`stoa-query`, which has all cores).
+//! (`stoa-ingest`).
 
 mod aggregate;
 mod cache;
@@ -31,6 +34,7 @@ mod condition;
 mod decimal;
 mod disk;
 mod files;
+mod fold;
 mod fresh;
 mod fresh_index;
 mod hot;
@@ -48,7 +52,10 @@ mod report;
 mod reports;
 mod rows;
 mod run;
+mod scan;
+mod seen;
 mod select;
+mod sets;
 mod small;
 mod small_answers;
 mod view;
@@ -63,6 +70,7 @@ mod tests;
 pub use cache::CacheStatus;
 pub use decimal::{Decimal, NUMERIC_SCALE, quotient, quotient_scale};
 pub use disk::DiskOptions;
+pub use fold::{Fold, Folder, Measure, Number, NumberOp, Operand, RowExpression};
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use memory::{Memory, Uncounted};
 pub use outcome::{Answer, Missing, Outcome};
@@ -71,5 +79,6 @@ pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };
 pub use reports::{ReportOptions, Reports};
+pub use scan::{ChunkScan, FileScan, Members, RowJudge, ScanFilter};
 pub use warm::Warmed;
 pub use work::ReportWork;

@@ -65,6 +65,8 @@ pub enum Test {
     OneOf(Vec<i128>),
     /// Another number than this.
     NotEqual(i128),
+    /// None of these, ascending and distinct.
+    NoneOf(Vec<i128>),
     /// A text in a range of texts.
     TextBetween {
         /// Lower end and whether it belongs to the range.
@@ -76,6 +78,8 @@ pub enum Test {
     TextOneOf(Vec<Box<str>>),
     /// Another text than this.
     TextNotEqual(Box<str>),
+    /// None of these texts, ascending and distinct.
+    TextNoneOf(Vec<Box<str>>),
     /// No value.
     IsNull,
     /// Any value.
@@ -202,12 +206,13 @@ impl Report {
         match &condition.test {
             Test::IsNull | Test::IsNotNull => true,
             Test::OneOf(values) if values.is_empty() => true,
-            Test::Between(..) | Test::OneOf(_) | Test::NotEqual(_) => {
+            Test::Between(..) | Test::OneOf(_) | Test::NotEqual(_) | Test::NoneOf(_) => {
                 matches!(kind, ValueKind::Int | ValueKind::Decimal)
             }
-            Test::TextBetween { .. } | Test::TextOneOf(_) | Test::TextNotEqual(_) => {
-                kind == ValueKind::Text
-            }
+            Test::TextBetween { .. }
+            | Test::TextOneOf(_)
+            | Test::TextNotEqual(_)
+            | Test::TextNoneOf(_) => kind == ValueKind::Text,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::disk::{DiskOptions, DiskTier};
 use crate::fresh_index::FreshIndex;
 use crate::identity::Numbers;
 use crate::locks::Locks;
+use crate::seen::SeenColumns;
 use crate::view::{TableView, ViewFile};
 
 /// Tables whose files are remembered.
@@ -52,6 +53,8 @@ pub struct Reports {
     pub(crate) reading: Locks,
     /// Batches of fresh rows of which something is kept.
     pub(crate) fresh: FreshIndex,
+    /// Columns that have been scanned.
+    pub(crate) seen: SeenColumns,
     /// What of remote files is kept beside memory.
     pub(crate) disk: Option<DiskTier>,
 }
@@ -66,6 +69,7 @@ impl Reports {
             numbers: Numbers::default(),
             reading: Locks::default(),
             fresh: FreshIndex::default(),
+            seen: SeenColumns::default(),
             disk: None,
         }
     }
@@ -88,9 +92,15 @@ impl Reports {
         }
     }
 
+    /// Whether less than half of the memory for chunks is in use.
+    pub fn has_room(&self) -> bool {
+        self.cache.bytes() < self.cache.bytes_max() / 2
+    }
+
     /// Drops all that is kept, in memory and on disk.
     pub fn clear(&self) {
         self.cache.clear();
+        self.seen.clear();
         if let Some(disk) = &self.disk {
             disk.clear();
         }
@@ -145,6 +155,11 @@ impl Reports {
         let known = (table.metadata_location().to_owned(), renewed.clone());
         self.views.lock().insert(table.uuid(), known);
         Some(renewed)
+    }
+
+    /// Drops what is kept of a file whose content is another one now.
+    pub(crate) fn forget_file(&self, file: &ViewFile) {
+        self.forget_files(std::iter::once(file));
     }
 
     fn forget_files<'a>(&self, gone: impl Iterator<Item = &'a ViewFile> + Clone) {

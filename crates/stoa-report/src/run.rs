@@ -18,6 +18,7 @@ use crate::report::{Column, Report};
 use crate::reports::Reports;
 use crate::rows::Selection;
 use crate::select::select;
+use crate::sets::ValueSets;
 use crate::view::{TableView, ViewFile};
 use crate::work::ReportWork;
 use crate::zones::Zones;
@@ -30,7 +31,7 @@ const ROWS_AT_ONCE: usize = 1 << 20;
 const SELECTED_COST: usize = 16;
 
 /// Rows of a row group that are looked at without a pause; files with larger ones are the planner's.
-const GROUP_ROWS_MAX: u32 = 1 << 18;
+pub(crate) const GROUP_ROWS_MAX: u32 = 1 << 18;
 
 /// Of what a report is answered.
 #[derive(Clone, Copy)]
@@ -164,6 +165,7 @@ impl Reports {
         };
         let mut taken = Taken::new(memory, self.options.bytes_max);
         let mut groups = Groups::new(report, self.options.answer_rows_max);
+        let sets = ValueSets::of(&report.conditions);
         let mut selection = Selection::default();
         let mut turn = Turn::default();
         while !groups.is_complete()
@@ -181,7 +183,7 @@ impl Reports {
             for (place, chunks) in sources {
                 let rows = place.rows as usize;
                 turn.pass(rows).await;
-                select(&report.conditions, &chunks, rows, &mut selection);
+                select(&report.conditions, &sets, &chunks, rows, &mut selection);
                 let selected = selection.rows();
                 work.rows_selected += selected.len() as u64;
                 turn.add(selected.len());
@@ -198,7 +200,7 @@ impl Reports {
             }
             turn.pass(piece.rows.len()).await;
             let chunks = self.fresh_chunks(fresh, piece, report)?;
-            select(&report.conditions, &chunks, piece.rows.len(), &mut selection);
+            select(&report.conditions, &sets, &chunks, piece.rows.len(), &mut selection);
             let selected = selection.rows();
             work.rows_selected += selected.len() as u64;
             turn.add(selected.len());

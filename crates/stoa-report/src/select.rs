@@ -6,11 +6,13 @@ use std::sync::Arc;
 use crate::chunk::{Chunk, Ints, Values};
 use crate::report::{Condition, Test};
 use crate::rows::Selection;
+use crate::sets::{ValueSet, ValueSets};
 
-/// Puts the rows that meet all `conditions` into `selection`. `chunks` are the report's columns of the
-/// same `rows`.
+/// Puts the rows that meet all `conditions`, whose lists are `sets`, into `selection`. `chunks` are the
+/// report's columns of the same `rows`.
 pub(crate) fn select(
     conditions: &[Condition],
+    sets: &ValueSets,
     chunks: &[Arc<Chunk>],
     rows: usize,
     selection: &mut Selection,
@@ -31,24 +33,95 @@ pub(crate) fn select(
         }
     }
     let rest = conditions.iter().enumerate().filter(|(index, _)| !found.has(*index));
-    let mut rest = rest.map(|(_, condition)| condition);
+    let mut rest = rest.map(|(index, condition)| (condition, sets.get(index)));
     let first = rest.next();
     selection.is_list = first.is_some();
-    let Some(first) = first else {
+    let Some((first, of_first)) = first else {
         selection.range = range;
         return;
     };
     let selected = &mut selection.list;
     selected.clear();
-    scan(&first.test, &chunks[first.column], range, selected);
-    for condition in rest {
-        keep(&condition.test, &chunks[condition.column], selected);
+    let listed = conditions.iter().position(|condition| {
+        matches!(condition.test, Test::OneOf(_)) && chunks[condition.column].ascends_in(&range)
+    });
+    if let Some(listed) = listed.filter(|index| !found.has(*index)) {
+        found.add(listed);
+        select_runs(listed, conditions, sets, chunks, range, found, selected);
+        return;
     }
+    scan(&first.test, of_first, &chunks[first.column], range, selected);
+    for (condition, set) in rest {
+        keep(&condition.test, set, &chunks[condition.column], selected);
+    }
+}
+
+/// Adds the rows of a range that meet all conditions that are not in `met`, and whose value is in the list of the
+/// condition `listed`: values ascend there, so that the rows of each lie together. Within them, other conditions
+/// may be met by a range.
+fn select_runs(
+    listed: usize,
+    conditions: &[Condition],
+    sets: &ValueSets,
+    chunks: &[Arc<Chunk>],
+    range: Range<usize>,
+    met: MetConditions,
+    selected: &mut Vec<u32>,
+) {
+    let Test::OneOf(values) = &conditions[listed].test else { return };
+    let chunk = &chunks[conditions[listed].column];
+    let (mut row, mut value) = (range.start, 0);
+    while row < range.end {
+        let number = chunk.number(row);
+        value = gallop(value..values.len(), |value| values[value] < number);
+        let Some(wanted) = values.get(value) else { return };
+        row = gallop(row..range.end, |row| chunk.number(row) < *wanted);
+        if row == range.end || chunk.number(row) != *wanted {
+            continue;
+        }
+        let end = chunk.run_end(row, range.end);
+        add_run(conditions, sets, chunks, row..end, met, selected);
+        row = end;
+    }
+}
+
+/// Adds the rows of a run that meet all conditions that are not in `met`.
+fn add_run(
+    conditions: &[Condition],
+    sets: &ValueSets,
+    chunks: &[Arc<Chunk>],
+    mut run: Range<usize>,
+    mut met: MetConditions,
+    selected: &mut Vec<u32>,
+) {
+    for (index, condition) in conditions.iter().enumerate() {
+        let chunk = &chunks[condition.column];
+        if !met.has(index) && is_one_range(&condition.test) && chunk.ascends_in(&run) {
+            narrow(&condition.test, chunk, &mut run);
+            met.add(index);
+        }
+    }
+    let meets_the_rest = |row: &usize| {
+        conditions.iter().enumerate().all(|(index, condition)| {
+            let chunk = &chunks[condition.column];
+            met.has(index) || holds(&condition.test, sets.get(index), chunk, *row)
+        })
+    };
+    selected.extend(run.filter(meets_the_rest).map(|row| row as u32));
+}
+
+/// As [`bisect`], for what is likely to be near the start.
+fn gallop(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut step) = (range.start, 1);
+    while low + step <= range.end && is_before(low + step - 1) {
+        (low, step) = (low + step, 2 * step);
+    }
+    bisect(low..range.end.min(low + step), is_before)
 }
 
 /// Conditions, by number, that all rows of the range meet. More than there is room for are looked at
 /// row by row.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct MetConditions(u64);
 
 impl MetConditions {
@@ -137,13 +210,19 @@ fn bisect(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
 }
 
 /// Adds the rows of `range` that meet a test.
-fn scan(test: &Test, chunk: &Chunk, range: Range<usize>, selected: &mut Vec<u32>) {
+fn scan(
+    test: &Test,
+    set: Option<&ValueSet>,
+    chunk: &Chunk,
+    range: Range<usize>,
+    selected: &mut Vec<u32>,
+) {
     if let (Test::Between(low, high), Values::Ints(ints), false) =
         (test, &chunk.values, chunk.has_nulls())
     {
         return scan_ints(*low, *high, ints, range, selected);
     }
-    selected.extend(range.filter(|row| holds(test, chunk, *row)).map(|row| row as u32));
+    selected.extend(range.filter(|row| holds(test, set, chunk, *row)).map(|row| row as u32));
 }
 
 /// The loops in which wide reports spend their time, one per width.
@@ -195,16 +274,28 @@ fn clamped<T: TryFrom<i128> + Into<i128>>(
 }
 
 /// Keeps the selected rows that meet a test.
-fn keep(test: &Test, chunk: &Chunk, selected: &mut Vec<u32>) {
-    selected.retain(|row| holds(test, chunk, *row as usize));
+fn keep(test: &Test, set: Option<&ValueSet>, chunk: &Chunk, selected: &mut Vec<u32>) {
+    selected.retain(|row| holds(test, set, chunk, *row as usize));
 }
 
-fn holds(test: &Test, chunk: &Chunk, row: usize) -> bool {
+pub(crate) fn holds(test: &Test, set: Option<&ValueSet>, chunk: &Chunk, row: usize) -> bool {
     if chunk.is_null(row) {
         return *test == Test::IsNull;
     }
+    if let Some(set) = set {
+        let may_have = match &chunk.values {
+            Values::Ints(ints) => set.may_have_int(ints.get(row)),
+            Values::Wide(values) => set.may_have_number(values[row]),
+            Values::Text(texts) => set.may_have_text(texts.value(row)),
+            Values::Codes(_) => set.may_have_text(chunk.text(row)),
+            Values::Floats(_) => true,
+        };
+        if !may_have || set.is_exact() {
+            return may_have == matches!(test, Test::OneOf(_) | Test::TextOneOf(_));
+        }
+    }
     match &chunk.values {
-        Values::Text(_) => test.holds_for_text(chunk.text(row)),
+        Values::Text(_) | Values::Codes(_) => test.holds_for_text(chunk.text(row)),
         Values::Floats(_) => *test == Test::IsNotNull,
         _ => test.holds_for_number(chunk.number(row)),
     }
@@ -222,8 +313,12 @@ mod tests {
         let number = || prop_oneof![-5_i128..300, any::<i64>().prop_map(i128::from)];
         prop_oneof![
             (number(), number()).prop_map(|(low, high)| Test::Between(low, high)),
-            prop::collection::btree_set(number(), 0..4)
+            prop::collection::btree_set(number(), 0..40)
                 .prop_map(|values| Test::OneOf(values.into_iter().collect())),
+            prop::collection::btree_set(0_i128..260, 0..40)
+                .prop_map(|values| Test::OneOf(values.into_iter().collect())),
+            prop::collection::btree_set(number(), 1..40)
+                .prop_map(|values| Test::NoneOf(values.into_iter().collect())),
             number().prop_map(Test::NotEqual),
             Just(Test::IsNull),
             Just(Test::IsNotNull),
@@ -235,8 +330,10 @@ mod tests {
             || prop::option::of(("[a-c]{0,2}".prop_map(String::into_boxed_str), any::<bool>()));
         prop_oneof![
             (end(), end()).prop_map(|(low, high)| Test::TextBetween { low, high }),
-            prop::collection::btree_set("[a-c]{0,2}".prop_map(String::into_boxed_str), 0..3)
+            prop::collection::btree_set("[a-c]{0,2}".prop_map(String::into_boxed_str), 0..12)
                 .prop_map(|values| Test::TextOneOf(values.into_iter().collect())),
+            prop::collection::btree_set("[a-c]{0,2}".prop_map(String::into_boxed_str), 1..12)
+                .prop_map(|values| Test::TextNoneOf(values.into_iter().collect())),
             "[a-c]{0,2}".prop_map(|text| Test::TextNotEqual(text.into())),
         ]
     }
@@ -274,7 +371,8 @@ mod tests {
             let whole = [chunk(Int64Array::from(numbers.clone())), chunk(StringArray::from(texts))];
             for chunks in [whole.clone(), whole.map(Chunk::compact)] {
                 let mut selection = Selection::default();
-                select(&conditions, &chunks.map(Arc::new), numbers.len(), &mut selection);
+                let sets = ValueSets::of(&conditions);
+                select(&conditions, &sets, &chunks.map(Arc::new), numbers.len(), &mut selection);
                 let selected: Vec<u32> = selection.rows().iter().map(|row| row as u32).collect();
                 prop_assert_eq!(&selected, &expected);
             }

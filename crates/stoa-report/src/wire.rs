@@ -269,6 +269,14 @@ fn put_test(out: &mut BytesMut, test: &Test) {
         }
         Test::IsNull => out.put_u8(6),
         Test::IsNotNull => out.put_u8(7),
+        Test::NoneOf(values) => {
+            out.put_u8(8);
+            put_list(out, values, |out, value| out.put_i128_le(*value));
+        }
+        Test::TextNoneOf(texts) => {
+            out.put_u8(9);
+            put_list(out, texts, |out, text| put_text(out, text));
+        }
     }
 }
 
@@ -435,6 +443,8 @@ fn test(read: &mut Bytes) -> Option<Test> {
         5 => Test::TextNotEqual(text(read)?),
         6 => Test::IsNull,
         7 => Test::IsNotNull,
+        8 => Test::NoneOf(list(read, number)?),
+        9 => Test::TextNoneOf(list(read, text)?),
         _ => return None,
     })
 }
@@ -502,6 +512,8 @@ mod tests {
             (1, Test::TextBetween { low: None, high: Some(("".into(), false)) }),
             (1, Test::TextOneOf(vec!["x".into(), "yy".into()])),
             (1, Test::TextNotEqual("n".into())),
+            (0, Test::NoneOf(vec![-7, 7])),
+            (1, Test::TextNoneOf(vec!["n".into(), "o".into()])),
             (0, Test::IsNull),
             (0, Test::IsNotNull),
         ];

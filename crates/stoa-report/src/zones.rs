@@ -47,7 +47,7 @@ impl Zone {
                     });
                 OwnBounds::Numbers(ends.0, ends.1)
             }
-            Values::Text(_) => {
+            Values::Text(_) | Values::Codes(_) => {
                 let texts = || valued().map(|row| chunk.text(row).as_bytes());
                 let ends = (texts().min().unwrap_or_default(), texts().max().unwrap_or_default());
                 OwnBounds::Texts(ends.0.into(), ends.1.into())

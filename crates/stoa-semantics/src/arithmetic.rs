@@ -163,11 +163,28 @@ fn in_session_zone(expr: Expr, scope: &Scope<'_>) -> Expr {
 /// `-x`: fails for the least integer, which has no opposite.
 pub(super) fn negate(inner: Expr, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let of = inner.get_type(&scope.schema)?;
-    if !of.is_signed_integer() || matches!(inner, Expr::Literal(..)) {
+    let zero = match of {
+        // One whose sign counts is written with it.
+        _ if matches!(&inner, Expr::Literal(value, _) if !is_nan(value)) => None,
+        // Of 0, that is -0; and NaN stays what it is.
+        DataType::Float32 => Some(ScalarValue::Float32(Some(-0.0))),
+        DataType::Float64 => Some(ScalarValue::Float64(Some(-0.0))),
+        _ if of.is_signed_integer() => Some(ScalarValue::new_zero(&of)?),
+        _ => None,
+    };
+    let Some(zero) = zero else {
         return Ok(Transformed::no(Expr::Negative(Box::new(inner))));
-    }
-    let zero = Expr::Literal(ScalarValue::new_zero(&of)?, None);
+    };
+    let zero = Expr::Literal(zero, None);
     Ok(Transformed::yes(call(Checked(Minus), vec![zero, inner])))
+}
+
+fn is_nan(value: &ScalarValue) -> bool {
+    match value {
+        ScalarValue::Float32(Some(value)) => value.is_nan(),
+        ScalarValue::Float64(Some(value)) => value.is_nan(),
+        _ => false,
+    }
 }
 
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

@@ -18,6 +18,7 @@ use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit, i256};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 use stoa_error::{Error, Subject};
+use stoa_orc::{one_nan_32, one_nan_64};
 use stoa_sql::dates::{self, Wrong, ZoneText};
 
 use super::call::{Operation, column, failure, unsupported};
@@ -95,7 +96,7 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
             let narrow = |text: &str| match float(text, to)? {
                 wide if wide.is_finite() && !(wide as f32).is_finite() => Err(misfit(text, to)),
                 wide if wide != 0.0 && wide as f32 == 0.0 => Err(misfit(text, to)),
-                _ => f32::from_str(text.trim()).map_err(|_| wrong(text, to)),
+                _ => f32::from_str(text.trim()).map(one_nan_32).map_err(|_| wrong(text, to)),
             };
             Arc::new(Float32Array::from(each(texts, narrow)?))
         }
@@ -226,7 +227,8 @@ fn boolean(text: &str) -> Result<bool> {
 fn float(text: &str, to: &DataType) -> Result<f64> {
     let trimmed = text.trim();
     let is_hex = trimmed.contains(['x', 'X', '_']);
-    let value: f64 = trimmed.parse().ok().filter(|_| !is_hex).ok_or_else(|| wrong(text, to))?;
+    let value = trimmed.parse().ok().filter(|_| !is_hex).map(one_nan_64);
+    let value = value.ok_or_else(|| wrong(text, to))?;
     let is_special = trimmed.contains(['i', 'I']);
     // What is no zero as it is written, and too small.
     let mantissa = trimmed.split(['e', 'E']).next().unwrap_or_default();

@@ -61,6 +61,7 @@ mod edit_distance;
 mod encodings;
 pub mod errors;
 mod filtered;
+mod floats;
 mod from_format;
 mod functions;
 mod hive;
@@ -177,6 +178,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     functions.extend([Arc::new(sum), Arc::new(average)]);
     let ordered = ordered_sets::functions().map(AggregateUDF::new_from_impl);
     functions.extend(ordered.map(Arc::new));
+    let of_engine = std::mem::take(functions);
+    functions.extend(of_engine.into_iter().map(floats::with_one_nan_in));
     builder.window_functions().get_or_insert_default().extend(windows::functions());
     let array_length = call::function(array_length::ArrayLength);
     let named = [
@@ -233,6 +236,7 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     };
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();
     rules.push(Arc::new(ordered::OrderedOnce));
+    rules.push(Arc::new(relational::GuardedFilters));
     rules
 }
 
@@ -314,6 +318,11 @@ pub fn read_time(text: &str, zone: &str) -> Result<i64> {
     micros.map(|micros| micros.value(0)).ok_or_else(|| {
         DataFusionError::Internal("a text was read as something else than a time".to_owned())
     })
+}
+
+/// A type as PostgreSQL calls it in messages.
+pub fn type_shown(of: &DataType) -> String {
+    operators::type_name(of)
 }
 
 /// A column of texts as one of the type `json`.

@@ -14,6 +14,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Operator};
+use stoa_orc::with_one_nan;
 
 use super::call::{Operand, Operation, columns, failure};
 
@@ -100,7 +101,8 @@ impl Checked {
                 return Err(failure("22003", "value out of range: underflow"));
             }
         }
-        Ok(result)
+        // Processors make negative ones.
+        Ok(with_one_nan(&result).unwrap_or(result))
     }
 }
 

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::array::Array;
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -17,7 +18,7 @@ use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, in_list};
 use stoa_error::Place;
 use stoa_error::{Error, Result};
 
@@ -217,6 +218,10 @@ pub fn bind(
 
 /// The engine's own way settles the types of VALUES anew, by rules that are not PostgreSQL's.
 fn with_values(plan: LogicalPlan, values: &[ScalarValue]) -> EngineResult<LogicalPlan> {
+    let put_list = |expr: Expr| match as_list(&expr, values) {
+        Some(list) => Ok(Transformed::yes(list)),
+        None => Ok(Transformed::no(expr)),
+    };
     let put = |expr: Expr| match &expr {
         Expr::Placeholder(Placeholder { id, .. }) => {
             match index_of(id).and_then(|index| values.get(index)) {
@@ -233,11 +238,28 @@ fn with_values(plan: LogicalPlan, values: &[ScalarValue]) -> EngineResult<Logica
         let names = NamePreserver::new(&node);
         let node = node.map_expressions(|expr| {
             let name = names.save(&expr);
-            Ok(expr.transform_up(put)?.update_data(|expr| name.restore(expr)))
+            let put = expr.transform_up(put_list)?.transform_data(|expr| expr.transform_up(put));
+            Ok(put?.update_data(|expr| name.restore(expr)))
         })?;
         node.map_data(LogicalPlan::recompute_schema)
     })?;
     Ok(plan.data)
+}
+
+/// `x = ANY ($1)` with numbers of another type than `x`, which are compared one by one.
+fn as_list(expr: &Expr, values: &[ScalarValue]) -> Option<Expr> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let [Expr::Placeholder(Placeholder { id, field }), of] = call.args.as_slice() else {
+        return None;
+    };
+    let ScalarValue::List(list) = values.get(index_of(id)?)? else { return None };
+    let is_other = field.as_ref().is_some_and(|field| field.data_type() != list.data_type());
+    (call.name() == "array_has" && is_other && list.is_valid(0)).then_some(())?;
+    let elements = list.value(0);
+    let element = |index| ScalarValue::try_from_array(&elements, index).ok();
+    let element = |index| element(index).map(|value| Expr::Literal(value, None));
+    let list = (0..elements.len()).map(element).collect::<Option<Vec<_>>>()?;
+    (!list.is_empty()).then(|| in_list(of.clone(), list, false))
 }
 
 /// A cast of a value as a value; other expressions as they are.
@@ -268,6 +290,13 @@ pub fn fit(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue> {
         let exact = cast.ok().filter(|cast| cast.cast_to(&own).is_ok_and(|back| back == value));
         return Ok(exact.unwrap_or(value));
     }
+    if let (DataType::List(of), DataType::List(wanted)) = (&own, wanted)
+        && of.data_type().is_numeric()
+        && wanted.data_type().is_numeric()
+    {
+        let exact = cast.ok().filter(|cast| cast.cast_to(&own).is_ok_and(|back| back == value));
+        return Ok(exact.unwrap_or(value));
+    }
     cast.map_err(from_datafusion)
 }
 
@@ -283,6 +312,14 @@ mod tests {
         assert_eq!(fit(large.clone(), &DataType::Int32).unwrap(), large);
         let half = ScalarValue::Decimal128(Some(15), 2, 1);
         assert_eq!(fit(half.clone(), &DataType::Int32).unwrap(), half);
+        let list = |of: &DataType, values: &[ScalarValue]| {
+            ScalarValue::List(ScalarValue::new_list_nullable(values, of))
+        };
+        let halves = list(&half.data_type(), std::slice::from_ref(&half));
+        let wanted = list(&DataType::Int32, &[ScalarValue::Int32(Some(5))]);
+        assert_eq!(fit(halves.clone(), &wanted.data_type()).unwrap(), halves);
+        let fives = list(&DataType::Int64, &[ScalarValue::Int64(Some(5))]);
+        assert_eq!(fit(fives, &wanted.data_type()).unwrap(), wanted);
         let text = ScalarValue::Utf8(Some("7".to_owned()));
         assert_eq!(fit(text, &DataType::Int32).unwrap(), ScalarValue::Int32(Some(7)));
         let text = ScalarValue::Utf8(Some("x".to_owned()));

@@ -3,6 +3,9 @@
 //! In: a statement. Out: the same text with `$L0i`, `$L1s`, … in place of literals, by which texts
 //! that differ only in literals are equal, and the literals. The letter tells the literal's kind.
 //!
+//! A list of literals of one kind, `IN (1, 2, 3)`, is one literal, however long it is. `= ANY (ARRAY[1, 2, 3])`,
+//! which means the same where they are integers, is written like it.
+//!
 //! Only plain texts have one: a comment, an exponent, an escape string, a second statement and the
 //! like make it `None`, and the statement takes the long way.
 
@@ -12,10 +15,17 @@ use std::sync::Arc;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 
-/// Longer texts are not looked at.
-const TEXT_BYTES_MAX: usize = 16 << 10;
+mod list;
 
-/// Most literals in a text.
+pub use list::LIST_VALUES_MAX;
+
+/// Longer texts are not looked at.
+const TEXT_BYTES_MAX: usize = 512 << 10;
+
+/// Longer texts without literals have no fingerprint.
+const BARE_TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// Most literals in a text, each list counted as one.
 const LITERALS_MAX: usize = 128;
 
 /// What begins the name of a literal's place.
@@ -34,6 +44,12 @@ pub enum LiteralKind {
     Date,
     /// `TIMESTAMP '2026-01-31 12:00:00'`
     Timestamp,
+    /// `1, -2`
+    Integers,
+    /// `'one', 'two'`
+    Texts,
+    /// `DATE '2026-01-31', DATE '2026-02-28'`
+    Dates,
 }
 
 impl LiteralKind {
@@ -44,7 +60,15 @@ impl LiteralKind {
             Self::Text => 's',
             Self::Date => 'd',
             Self::Timestamp => 't',
+            Self::Integers => 'I',
+            Self::Texts => 'S',
+            Self::Dates => 'D',
         }
+    }
+
+    /// Whether it is a list, of any length.
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Integers | Self::Texts | Self::Dates)
     }
 }
 
@@ -53,7 +77,7 @@ impl LiteralKind {
 pub struct Literal<'a> {
     /// What it looks like.
     pub kind: LiteralKind,
-    /// Digits, or the text without its quotes.
+    /// Digits, or the text without its quotes; a list as it stands in the statement.
     pub text: Cow<'a, str>,
 }
 
@@ -108,7 +132,8 @@ impl<'a> Fingerprint<'a> {
             before: None,
             behind_literal: false,
         };
-        for token in Lexer::new(sql) {
+        let mut lexer = Lexer::new(sql);
+        while let Some(token) = lexer.next() {
             if token.is_sign(';') {
                 if !sql[token.end()..].trim().is_empty() {
                     return None;
@@ -120,6 +145,10 @@ impl<'a> Fingerprint<'a> {
                 return None;
             }
             scan.take(token)?;
+            scan.list(&mut lexer);
+            if scan.text.len() > BARE_TEXT_BYTES_MAX {
+                return None;
+            }
         }
         if scan.before.is_some_and(|last| last.is_sign('$')) {
             return None;
@@ -213,6 +242,35 @@ impl<'a> Scan<'a> {
         }
         (self.word_at, self.behind_literal) = (None, false);
         Some(())
+    }
+
+    /// Takes the list whose first bracket was just taken, if it is one of literals.
+    fn list(&mut self, lexer: &mut Lexer<'a>) {
+        let (close, any_at) = match self.before {
+            Some(open) if open.is_sign('(') && list::is_behind_in(&self.text) => (b')', None),
+            Some(open) if open.is_sign('[') => match list::is_behind_any(&self.text) {
+                Some(any_at) => (b']', Some(any_at)),
+                None => return,
+            },
+            _ => return,
+        };
+        if self.literals.len() == LITERALS_MAX {
+            return;
+        }
+        let Some((kind, text)) = list::read(lexer.rest(), close) else { return };
+        let mut end = text.len();
+        if let Some(any_at) = any_at {
+            let Some(blanks) = list::bracket_behind(&lexer.rest()[end + 1..]) else { return };
+            if kind == LiteralKind::Integers {
+                self.text.truncate(any_at);
+                self.text.push_str(" IN (");
+                end += 1 + blanks;
+            }
+        }
+        // There is room for it.
+        let _ = self.place(Literal { kind, text: Cow::Borrowed(text.trim_ascii()) });
+        // The bracket that ends it comes next.
+        *lexer = lexer.behind(end);
     }
 
     fn number(&mut self, text: &'a str) -> Option<()> {

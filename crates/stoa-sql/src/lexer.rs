@@ -97,6 +97,12 @@ impl<'a> Lexer<'a> {
         &self.text[self.at..]
     }
 
+    /// The tokens behind the next `bytes`, which must end where a token does.
+    pub(crate) fn behind(&self, bytes: usize) -> Self {
+        let at = self.text.floor_char_boundary(self.at.saturating_add(bytes));
+        Self { text: self.text, at, behind_e: false }
+    }
+
     /// The next token that is neither blank nor comment.
     pub fn next_significant(&mut self) -> Option<Token<'a>> {
         self.find(Token::is_significant)

@@ -17,6 +17,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use iceberg::spec::{Schema as IcebergSchema, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
+use stoa_orc::with_one_nan;
 
 use crate::schema::{FIELD_ID_KEY, to_arrow};
 
@@ -146,7 +147,7 @@ fn declared(schema: SchemaRef, properties: &HashMap<String, String>) -> SchemaRe
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
-/// What the declared types of a table's columns do not let in.
+/// What a table's columns do not let in: what their declared types do not, and all NaNs but one.
 #[derive(Clone, Debug)]
 pub struct Limits(Vec<(usize, DeclaredType)>);
 
@@ -161,7 +162,7 @@ impl Limits {
     }
 
     /// The rows of `batch`, which has the table's columns, within the limits: blanks beyond the length of a text are cut
-    /// off, as in PostgreSQL.
+    /// off, as in PostgreSQL, and there is [one NaN](with_one_nan).
     ///
     /// # Errors
     /// A text that is too long (22001), a number out of range (22003).
@@ -178,10 +179,16 @@ impl Limits {
                 columns.get_or_insert_with(|| batch.columns().to_vec())[*place] = within;
             }
         }
+        for (place, column) in batch.columns().iter().enumerate() {
+            if let Some(column) = with_one_nan(column) {
+                columns.get_or_insert_with(|| batch.columns().to_vec())[place] = column;
+            }
+        }
         match columns {
             None => Ok(batch),
             Some(columns) => RecordBatch::try_new(batch.schema(), columns).map_err(|source| {
-                Error::internal(format!("table {table}: cut texts do not fit")).with_source(source)
+                Error::internal(format!("table {table}: values within limits do not fit"))
+                    .with_source(source)
             }),
         }
     }

@@ -2,16 +2,20 @@
 //! one joins, is killed and comes back.
 //!
 //! ```text
-//! one daemon ─► the others join ─► all of them ─► one is killed ─► it comes back
-//!  figures        a line per second    figures      a line per second
+//! daemons apart ─► one daemon ─► the others join ─► all of them ─► one is killed ─► it comes back
+//!    figures         figures        a line per second    figures      a line per second
 //! ```
-//! The daemons agree by the catalog's database, which must be a new one in PostgreSQL. The table is shared from the
+//! Daemons apart know nothing of each other: each has a table of its own. What they cost beyond one daemon is what processes
+//! that share processors and their caches cost; what those of the cluster cost beyond that is what the cluster costs.
+//!
+//! The daemons of the cluster agree by the catalog's database, which must be a new one in PostgreSQL. The table is shared from the
 //! first byte on, so that each part has its homes.
 
 mod clients;
 mod curve;
+mod processors;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +49,8 @@ pub struct ClusterOptions {
     pub spec: AdReportSpec,
     /// Clients at once for each daemon; each has a connection to every daemon.
     pub clients: usize,
+    /// Whether each daemon has one processor of its own, as far as there are enough.
+    pub pin: bool,
     /// The memory for data of each daemon (`--cache-memory`); with less than the table needs, reports are forwarded.
     pub cache_memory: Option<String>,
     /// How long each measurement takes.
@@ -58,6 +64,8 @@ pub struct ClusterOptions {
 pub struct Steady {
     /// Daemons, at a random one of which each report arrived.
     pub daemons: usize,
+    /// Whether they know nothing of each other.
+    pub apart: bool,
     /// Reports answered.
     pub reports: u64,
     /// Answers compared with the generator's sums; all were right.
@@ -94,7 +102,7 @@ pub struct Change {
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClusterResult {
-    /// One daemon, then all.
+    /// Daemons apart, one daemon, then all as a cluster.
     pub steady: Vec<Steady>,
     /// Joining, and a kill -9 and the start afterwards.
     pub changes: Vec<Change>,
@@ -108,9 +116,10 @@ pub async fn run_cluster_reports(
     options: &ClusterOptions,
     progress: &mut dyn FnMut(&str),
 ) -> Result<ClusterResult> {
-    progress(&format!("making {TABLE} with {} rows", options.spec.rows));
-    generate(options).await?;
     let table = Arc::new(AdReport::new(options.spec.clone()));
+    let apart = measure_apart(options, &table, progress).await?;
+    progress(&format!("making {TABLE} with {} rows", options.spec.rows));
+    generate(options, &options.warehouse.join("cluster"), Some(&options.catalog)).await?;
     let mut bench = Bench { options, table, daemons: Vec::new() };
     bench.start().await?;
     progress("one daemon");
@@ -124,17 +133,39 @@ pub async fn run_cluster_reports(
     for daemon in bench.daemons {
         daemon.stop().await?;
     }
-    Ok(ClusterResult { steady: vec![one, all], changes: vec![joined, killed] })
+    Ok(ClusterResult { steady: vec![apart, one, all], changes: vec![joined, killed] })
+}
+
+/// Reports on daemons that know nothing of each other.
+async fn measure_apart(
+    options: &ClusterOptions,
+    table: &Arc<AdReport>,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Steady> {
+    let mut bench = Bench { options, table: Arc::clone(table), daemons: Vec::new() };
+    for number in 0..options.daemons {
+        progress(&format!("making {TABLE} of daemon {number}, which is apart"));
+        let warehouse = options.warehouse.join(format!("apart-{number}"));
+        generate(options, &warehouse, None).await?;
+        bench.start_in(&warehouse, None).await?;
+    }
+    progress("daemons apart");
+    let steady = bench.steady().await?;
+    for daemon in bench.daemons {
+        daemon.stop().await?;
+    }
+    Ok(Steady { apart: true, ..steady })
 }
 
 /// Makes the table with a process of its own, whose memory is free again then.
-async fn generate(options: &ClusterOptions) -> Result<()> {
+async fn generate(options: &ClusterOptions, warehouse: &Path, catalog: Option<&str>) -> Result<()> {
     let mut command = Command::new(&options.program);
-    command.args(["bench", "generate", "--table", TABLE, "--catalog", &options.catalog]);
+    command.args(["bench", "generate", "--table", TABLE]);
+    command.args(catalog.iter().flat_map(|catalog| ["--catalog", catalog]));
     command.args(["--rows", &options.spec.rows.to_string()]);
     command.args(["--accounts", &options.spec.accounts.to_string()]);
     command.args(["--seed", &options.spec.seed.to_string()]);
-    command.arg("--warehouse").arg(&options.warehouse);
+    command.arg("--warehouse").arg(warehouse);
     let status = command.kill_on_drop(true).status().await;
     match status {
         Ok(status) if status.success() => Ok(()),
@@ -159,17 +190,24 @@ struct Used {
 }
 
 impl Bench<'_> {
+    /// Starts another daemon of the cluster.
     async fn start(&mut self) -> Result<()> {
-        let ClusterOptions { program, warehouse, catalog, .. } = self.options;
+        let options = self.options;
+        self.start_in(&options.warehouse.join("cluster"), Some(&options.catalog)).await
+    }
+
+    async fn start_in(&mut self, warehouse: &Path, catalog: Option<&str>) -> Result<()> {
         let warehouse = warehouse.display().to_string();
         let mut arguments = vec![
             ["--warehouse", &warehouse],
-            ["--catalog", catalog],
             ["--shared-table-size", "0"],
             ["--log-level", "error"],
         ];
+        arguments.extend(catalog.iter().map(|catalog| ["--catalog", catalog]));
         arguments.extend(self.options.cache_memory.iter().map(|size| ["--cache-memory", size]));
-        self.daemons.push(ServerProcess::start(program, arguments.as_flattened()).await?);
+        let processor = self.options.pin.then_some(self.daemons.len());
+        let start = ServerProcess::start(&self.options.program, arguments.as_flattened());
+        self.daemons.push(processors::started_on(processor, start).await?);
         Ok(())
     }
 
@@ -199,6 +237,7 @@ impl Bench<'_> {
         let per_report = |used: fn(&Used) -> f64| (used(&after) - used(&before)) / reports as f64;
         Ok(Steady {
             daemons: self.daemons.len(),
+            apart: false,
             reports,
             checked: seen.checked,
             per_second: reports as f64 / seconds,
@@ -253,7 +292,8 @@ impl Bench<'_> {
             let client = daemon.address().postgres().await?;
             let failed =
                 |e| Error::unavailable("a daemon does not tell of its cluster").with_source(e);
-            let row = client.query_one(COUNTS, &[]).await.map_err(failed)?;
+            // A daemon that is apart has none.
+            let Some(row) = client.query_opt(COUNTS, &[]).await.map_err(failed)? else { continue };
             sum.forwarded += row.try_get::<_, i64>(0).map_err(failed)? as f64;
             sum.hedged += row.try_get::<_, i64>(1).map_err(failed)? as f64;
         }

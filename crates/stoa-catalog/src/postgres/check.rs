@@ -6,7 +6,8 @@
 //! every commit that anybody knew of when he asked, and a question waits for two round trips at most.
 //!
 //! Every ten seconds the task asks for all that is remembered, beside what others ask: to note that
-//! PostgreSQL is away, and so that what is remembered then is not old.
+//! PostgreSQL is away, and so that what is remembered then is not old. While reports are answered it looks for moves
+//! that are announced, so that few have to ask (`read_lease`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::rows::within;
 use super::sessions::{self, Session};
-use super::{READ_TIMEOUT, Shared, failure};
+use super::{READ_TIMEOUT, Shared, failure, read_lease};
 use crate::TableIdent;
 use crate::database::{Row, Value};
 use crate::lookup;
@@ -30,12 +31,24 @@ const BATCH_MAX: usize = 1000;
 /// How often everything that is remembered is asked for.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
 
-const QUERY: &str = "SELECT asked.number, held.table_name IS NOT NULL, held.iceberg_type,
-        held.metadata_location,
-        (SELECT version FROM stoa_policy_version WHERE catalog_name = $1)
-    FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(namespace, name, number)
-    LEFT JOIN iceberg_tables AS held ON held.catalog_name = $1
-      AND held.table_namespace = asked.namespace AND held.table_name = asked.name";
+/// The query, and the last announcement of a move (`read_lease`) or a constant.
+macro_rules! query {
+    ($number:expr) => {
+        concat!(
+            "SELECT asked.number, held.table_name IS NOT NULL, held.iceberg_type,
+                held.metadata_location,
+                (SELECT version FROM stoa_policy_version WHERE catalog_name = $1),
+                ",
+            $number,
+            " FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(namespace, name, number)
+            LEFT JOIN iceberg_tables AS held ON held.catalog_name = $1
+              AND held.table_namespace = asked.namespace AND held.table_name = asked.name"
+        )
+    };
+}
+
+const QUERY: &str = query!("NULL::bigint");
+const QUERY_AND_LOOK: &str = query!(concat!("(", read_lease::last_move!(), ")"));
 
 pub(super) struct Question {
     ident: Option<TableIdent>,
@@ -68,8 +81,15 @@ pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Questi
     let mut to_refresh: Vec<TableIdent> = Vec::new();
     let mut refresh_at = timer::now() + REFRESH_EVERY;
     loop {
-        let now = timer::now();
-        let wait = if to_refresh.is_empty() { refresh_at - now } else { Duration::ZERO };
+        let next_look = match shared.upgrade() {
+            Some(shared) => shared.read_lease.next_look(),
+            None => return,
+        };
+        let wake_at = next_look.map_or(refresh_at, |at| at.min(refresh_at));
+        let wait = match to_refresh.is_empty() {
+            true => wake_at.saturating_duration_since(timer::now()),
+            false => Duration::ZERO,
+        };
         if let Ok(0) = timer::timeout(wait, asked.recv_many(&mut batch, BATCH_MAX)).await {
             return;
         }
@@ -93,11 +113,15 @@ pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Questi
         names.extend(batch.iter().filter_map(|question| question.ident.clone()));
         names.sort_unstable();
         names.dedup();
-        let outcome = match shared.reach.is_here() {
-            true => check(&shared, &mut session, names).await,
-            false => Ok(None),
-        };
-        answer(batch.drain(..), outcome);
+        if !shared.reach.is_here() {
+            answer(batch.drain(..), Ok(None));
+            continue;
+        }
+        if !names.is_empty() || !batch.is_empty() {
+            let outcome = check(&shared, &mut session, names).await;
+            answer(batch.drain(..), outcome);
+        }
+        read_lease::keep(&shared, &mut session).await;
     }
 }
 
@@ -132,20 +156,32 @@ async fn check(
         let work = async {
             let mut opened = match session.take() {
                 Some(session) => session,
-                None => sessions::open(shared).await?,
+                None => {
+                    shared.read_lease.start_again();
+                    sessions::open(shared).await?
+                }
             };
-            let found = query(opened.connection(), shared.name.as_str(), &names).await?;
-            Ok((opened, found))
+            let sent = timer::now();
+            let looks = shared.read_lease.is_noted();
+            let found = query(opened.connection(), shared.name.as_str(), &names, looks).await?;
+            Ok((opened, sent, found))
         };
         match within(READ_TIMEOUT, work).await {
-            Ok((opened, (found, policy_version))) => {
+            Ok((opened, sent, (found, policy_version, number))) => {
                 *session = Some(opened);
-                let known = names.into_iter().map(|ident| {
-                    let row = found.get(&ident);
-                    let relation = row.and_then(|row| lookup::of_row(row, &ident).ok());
-                    (ident, relation)
-                });
-                shared.memory.put_relations(known, policy_version, age);
+                let known: Vec<_> = names
+                    .into_iter()
+                    .map(|ident| {
+                        let row = found.get(&ident);
+                        let relation = row.and_then(|row| lookup::of_row(row, &ident).ok());
+                        (ident, relation)
+                    })
+                    .collect();
+                if let Some(number) = number {
+                    let known = known.iter().map(|(ident, relation)| (ident, relation.as_ref()));
+                    shared.read_lease.found(sent, number, known, Some(policy_version));
+                }
+                shared.memory.put_relations(known.into_iter(), policy_version, age);
                 return Ok(Some((found, policy_version)));
             }
             // A connection that was lost while nobody used it says nothing of PostgreSQL.
@@ -166,24 +202,27 @@ async fn query(
     connection: &mut PgConnection,
     catalog: &str,
     names: &[TableIdent],
-) -> sqlx::Result<Found> {
+    looks: bool,
+) -> sqlx::Result<(HashMap<TableIdent, Row>, i64, Option<i64>)> {
     // One more, which no namespace is called, so that there is a row for the version.
     let last = || [""].into_iter();
     let namespaces: Vec<&str> =
         names.iter().map(|ident| ident.namespace.as_str()).chain(last()).collect();
     let tables: Vec<&str> = names.iter().map(|ident| ident.name.as_str()).chain(last()).collect();
-    let query = sqlx::query(QUERY).bind(catalog).bind(namespaces).bind(tables);
+    let text = if looks { QUERY_AND_LOOK } else { QUERY };
+    let query = sqlx::query(text).bind(catalog).bind(namespaces).bind(tables);
     let rows = connection.fetch_all(query).await?;
     let mut found = HashMap::new();
-    let mut policy_version = 0;
+    let (mut policy_version, mut last_move) = (0, None);
     for row in &rows {
         let (number, exists): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
         policy_version = row.try_get::<Option<i64>, _>(4)?.unwrap_or(0);
+        last_move = row.try_get(5)?;
         let ident = usize::try_from(number - 1).ok().and_then(|index| names.get(index));
         if let (Some(ident), true) = (ident, exists) {
             let held = Row(vec![Value::Text(row.try_get(2)?), Value::Text(row.try_get(3)?)]);
             found.insert(ident.clone(), held);
         }
     }
-    Ok((found, policy_version))
+    Ok((found, policy_version, last_move))
 }

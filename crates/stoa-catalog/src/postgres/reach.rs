@@ -51,6 +51,8 @@ impl Reach {
             remembered_until: (!reachable).then(|| details.since + STALE_MAX),
             last_error: details.last_error.clone(),
             reconnections: details.reconnections,
+            reads_asked: 0,
+            reads_known: 0,
         }
     }
 

@@ -225,6 +225,7 @@ async fn check_cluster(shared: &Arc<Shared>, connection: &mut PgConnection) -> s
         tracing::warn!(timeline, "another server of PostgreSQL has taken over the catalog");
         shared.sessions.forget_idle();
         shared.memory.forget_all();
+        shared.read_lease.start_again();
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ const CLUSTER: [&str; 4] = [
 ];
 
 /// The lock under which tables are made in PostgreSQL. Any number that nobody else uses.
-const SCHEMA_LOCK: i64 = 0x73746f61_00000001;
+pub(super) const SCHEMA_LOCK: i64 = 0x73746f61_00000001;
 
 /// Creates what is missing; any number of daemons may do so at once. Only what is missing needs the
 /// right to create: `CREATE TABLE IF NOT EXISTS` would need it even if there is nothing to do.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Place, Result};
-use stoa_orc::Predicate;
+use stoa_orc::{Predicate, with_one_nan};
 use stoa_rangeio::{ReadCounts, ReadMetrics};
 use stoa_store::Location;
 
@@ -216,14 +216,16 @@ impl Rows {
         batch.map(|batch| self.within_limits(batch)).transpose()
     }
 
+    /// Values within the limits of their types, and with one NaN.
     fn within_limits(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        if self.limits.iter().all(Option::is_none) {
-            return Ok(batch);
-        }
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let (schema, columns, _) = batch.into_parts();
         let columns = columns.into_iter().zip(&self.limits);
-        let columns = columns.map(|(column, limit)| limited(column, *limit)).collect();
+        let columns = columns.map(|(column, limit)| {
+            let column = with_one_nan(&column).unwrap_or(column);
+            limited(column, *limit)
+        });
+        let columns = columns.collect();
         RecordBatch::try_new_with_options(schema, columns, &options)
             .map_err(|e| Error::internal("values do not fit within limits").with_source(e))
     }

@@ -18,6 +18,10 @@ pub struct CatalogFigures {
     pub remembered_until_unix_ms: Option<i64>,
     /// How often it came back.
     pub reconnections: u64,
+    /// Reads of pointers and of the version of the rights that were sent to the database.
+    pub reads_asked: u64,
+    /// Those that were not, since nobody had changed anything.
+    pub reads_known: u64,
     /// The last failure, whether or not it is over.
     pub last_error: Option<String>,
 }
@@ -47,6 +51,21 @@ const FIGURES: &[This] = &[
         |s| s.reconnections,
     )
     .metric("stoa_catalog_reconnections_total"),
+    This::counter(
+        "reads_asked",
+        Unit::Of("times"),
+        "How often a statement had PostgreSQL asked where a table's metadata is, or for the version of the rights; many \
+         share one query.",
+        |s| s.reads_asked,
+    )
+    .metric("stoa_catalog_reads_asked_total"),
+    This::counter(
+        "reads_known",
+        Unit::Of("times"),
+        "How often it was known, since nobody had changed anything.",
+        |s| s.reads_known,
+    )
+    .metric("stoa_catalog_reads_known_total"),
     This::maybe_text("last_error", "The last failure, whether or not it is over.", |s| {
         s.last_error.as_deref()
     })

@@ -30,7 +30,8 @@ pub(super) fn merge(chunks: &mut Vec<Arc<Chunk>>) {
     }
 }
 
-/// Neighbours of one schema and one kind of durability together, as far as they fit.
+/// Neighbours of one schema and one kind of durability together, as far as they fit. Those that can be divided stay apart
+/// from others, with which they could not be any more.
 fn merge_run(run: &[Arc<Chunk>]) -> Vec<Arc<Chunk>> {
     let mut merged = Vec::new();
     let mut rest = run;
@@ -39,8 +40,9 @@ fn merge_run(run: &[Arc<Chunk>]) -> Vec<Arc<Chunk>> {
         let fits = |chunk: &&Arc<Chunk>| {
             rows += chunk.rows();
             bytes += chunk.bytes();
-            let alike =
-                chunk.schema_id() == first.schema_id() && chunk.relaxed() == first.relaxed();
+            let alike = chunk.schema_id() == first.schema_id()
+                && chunk.relaxed() == first.relaxed()
+                && chunk.is_divisible() == first.is_divisible();
             alike && rows <= ROWS_MAX && bytes <= BYTES_MAX
         };
         let count = rest.iter().take_while(fits).count().max(1);

@@ -131,9 +131,16 @@ impl Fresh {
         .await
     }
 
-    /// Adds rows that are in the log at `position`, and durable.
+    /// Adds rows that are in the log at `position`, and durable. Whoever had the log before may still commit up to any
+    /// append, so these rows can be divided again between any two.
     pub(crate) fn restore(&self, rows: NewRows, position: u64) {
-        self.state.lock().add(rows, position, || u64::MAX);
+        let mut state = self.state.lock();
+        let chunk = Chunk::divisible(rows, position, state.env.monotonic());
+        state.push_back(chunk);
+        state.unmerged += 1;
+        if state.unmerged >= merge::FAN_IN {
+            state.merge(u64::MAX);
+        }
     }
 
     /// Adds rows of another daemon's log, at `position` there, which are not visible yet. All rows of this store must
@@ -170,8 +177,18 @@ impl Fresh {
         self.state.lock().mark()
     }
 
+    /// Where a chunk begins that goes on behind `position` and cannot be divided there: a flush from there on would leave
+    /// its rows out.
+    pub(crate) fn torn(&self, position: u64) -> Option<u64> {
+        let state = self.state.lock();
+        let is_torn = |chunk: &&Arc<Chunk>| {
+            chunk.first() < position && position < chunk.end() && !chunk.is_divisible()
+        };
+        state.chunks.iter().find(is_torn).map(|chunk| chunk.first())
+    }
+
     /// Durable rows from position `from` on, oldest first, up to about `bytes_max` (at least one
-    /// chunk). `None` where there are none.
+    /// chunk). `None` where there are none. Not for where the rows are [`Self::torn`].
     pub(crate) fn seal(
         &self,
         from: u64,

@@ -92,6 +92,44 @@ fn a_flush_takes_what_it_may() {
     assert!(fresh.seal(10, usize::MAX, || u64::MAX).is_none());
 }
 
+/// Who had the log before may commit while it is replayed: up to any of its appends.
+#[test]
+fn rows_of_a_replay_are_flushed_from_wherever_the_table_is() {
+    for position in 0..100 {
+        let fresh = Fresh::new(Env::real());
+        for number in 0..100 {
+            fresh.restore(rows(number..number + 1, false), number);
+        }
+        assert!(fresh.state.lock().chunks.len() < 40, "small chunks merge");
+        fresh.committed(position);
+        assert_eq!(fresh.torn(position), None);
+        let set = fresh.seal(position, usize::MAX, || u64::MAX).unwrap();
+        assert_eq!((values(&set.chunks), set.to), ((position..100).collect(), 100));
+        assert_eq!(values(&fresh.since(position, || u64::MAX).unwrap()), values(&set.chunks));
+        // Rows of this process's own do not merge with them, which would make them one.
+        for number in 100..300 {
+            assert!(push(&fresh, rows(number..number + 1, false), number, u64::MAX));
+        }
+        if position < 99 {
+            fresh.committed(99);
+            assert_eq!(fresh.torn(99), None);
+            assert_eq!(
+                values(&fresh.since(99, || u64::MAX).unwrap()),
+                (99..300).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_position_inside_of_rows_that_have_merged_is_found() {
+    let fresh = filled(0..100, u64::MAX);
+    fresh.committed(3);
+    assert_eq!(fresh.torn(3), Some(0));
+    assert_eq!(fresh.torn(0), None);
+    assert_eq!(fresh.torn(100), None);
+}
+
 #[test]
 fn a_flush_has_what_was_there_when_it_began_whatever_merges_meanwhile() {
     for relaxed in [false, true] {

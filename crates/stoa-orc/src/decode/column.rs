@@ -26,6 +26,7 @@ use super::union::UnionColumn;
 use crate::calendar::DateRule;
 use crate::error::{Error, Result, corrupt, unsupported};
 use crate::metadata::FileMetadata;
+use crate::nan::{one_nan_32, one_nan_64};
 use crate::proto::StreamKind;
 use crate::schema::{OrcType, TypeKind};
 use crate::stripe::{Encoding, StripeMetadata};
@@ -110,21 +111,19 @@ impl Opening<'_> {
             },
             (TypeKind::Float, DataType::Float64) => {
                 Box::new(FloatColumn::<4, Float64Type, _>::open(self, column, cx, |b| {
-                    f64::from(f32::from_le_bytes(b))
+                    one_nan_64(f64::from(f32::from_le_bytes(b)))
                 })?)
             }
-            (TypeKind::Float, _) => Box::new(FloatColumn::<4, Float32Type, _>::open(
-                self,
-                column,
-                cx,
-                f32::from_le_bytes,
-            )?),
-            (TypeKind::Double, _) => Box::new(FloatColumn::<8, Float64Type, _>::open(
-                self,
-                column,
-                cx,
-                f64::from_le_bytes,
-            )?),
+            (TypeKind::Float, _) => {
+                Box::new(FloatColumn::<4, Float32Type, _>::open(self, column, cx, |b| {
+                    one_nan_32(f32::from_le_bytes(b))
+                })?)
+            }
+            (TypeKind::Double, _) => {
+                Box::new(FloatColumn::<8, Float64Type, _>::open(self, column, cx, |b| {
+                    one_nan_64(f64::from_le_bytes(b))
+                })?)
+            }
             (TypeKind::String | TypeKind::Varchar | TypeKind::Char, to)
                 if encoding.is_dictionary() =>
             {

@@ -11,6 +11,7 @@ use arrow_schema::DataType;
 use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use stoa_error::{Error, Result};
+use stoa_orc::{one_nan_32, one_nan_64};
 use stoa_sql::dates::{self, ZoneText};
 
 use super::calendar::{DAY_US, PG_EPOCH_DAYS};
@@ -120,8 +121,12 @@ fn from_binary(of: PgType, bytes: &[u8]) -> Option<ScalarValue> {
         | PgType::Regnamespace
         | PgType::Regrole => ScalarValue::Int32(Some(i32::from_be_bytes(bytes.try_into().ok()?))),
         PgType::Int8 => ScalarValue::Int64(Some(i64::from_be_bytes(bytes.try_into().ok()?))),
-        PgType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(bytes.try_into().ok()?))),
-        PgType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(bytes.try_into().ok()?))),
+        PgType::Float4 => {
+            ScalarValue::Float32(Some(one_nan_32(f32::from_be_bytes(bytes.try_into().ok()?))))
+        }
+        PgType::Float8 => {
+            ScalarValue::Float64(Some(one_nan_64(f64::from_be_bytes(bytes.try_into().ok()?))))
+        }
         PgType::Numeric => numeric(&Decimal::parse_binary(bytes)?)?,
         PgType::Date => {
             let days = i64::from(i32::from_be_bytes(bytes.try_into().ok()?)) + PG_EPOCH_DAYS;
@@ -191,7 +196,7 @@ fn parse_float(text: &str) -> Option<f64> {
         "nan" => Some(f64::NAN),
         "infinity" | "inf" | "+infinity" => Some(f64::INFINITY),
         "-infinity" | "-inf" => Some(f64::NEG_INFINITY),
-        number => number.parse().ok(),
+        number => number.parse().ok().map(one_nan_64),
     }
 }
 

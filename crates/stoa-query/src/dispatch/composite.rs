@@ -17,8 +17,8 @@ use stoa_error::{ErrorKind, Result};
 use stoa_ingest::TableSnapshot;
 use stoa_report::{Answer, Report};
 
+use crate::reuse::composite::Composite;
 use crate::reuse::composite::explain::{self, CompositeRun};
-use crate::reuse::composite::{Composite, Head};
 use crate::reuse::report::explain::{Answered, row};
 use crate::reuse::template::PlanTemplate;
 use crate::run::live_plan::Execution;
@@ -145,7 +145,8 @@ impl Session {
         }
         for core in composite.cores() {
             let Some(snapshot) = snapshots.get(core.table) else { return Ok(None) };
-            self.caller.may_select(&snapshot.table, core.read.iter().copied())?;
+            let reader = core.reader.as_ref().unwrap_or(&self.caller);
+            reader.may_select(&snapshot.table, core.read.iter().copied())?;
         }
         let columns = snapshots.iter().map(|snapshot| snapshot.table.schema()).collect();
         Ok(Some(Bound { composite, reports, values, snapshots, columns }))
@@ -187,10 +188,10 @@ impl Session {
         let batches: Vec<RecordBatch> =
             cores.answers.iter().map(|(answer, _)| answer.batch.clone()).collect();
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        let (head, values) = (Arc::clone(bound.composite.head()), Arc::clone(&bound.values));
+        let (composite, values) = (Arc::clone(bound.composite), Arc::clone(&bound.values));
         let memory = self.report_memory(guard);
         let compute = move || {
-            let computed = computed(&head, &batches, &values, &memory)?;
+            let computed = computed(&composite, &batches, &values, &memory)?;
             Some((computed, memory))
         };
         match rows <= ROWS_AT_ONCE {
@@ -200,12 +201,12 @@ impl Session {
     }
 }
 
-/// What a head computes; `None` where an expression fails, which the planner tells.
+/// What a composite report computes; `None` where an expression fails, which the planner tells.
 fn computed(
-    head: &Head,
+    composite: &Composite,
     batches: &[RecordBatch],
     values: &Arc<[ScalarValue]>,
     memory: &ReportMemory,
 ) -> Option<RecordBatch> {
-    catch_unwind(AssertUnwindSafe(|| head.compute(batches, values, memory))).ok()?.ok()
+    catch_unwind(AssertUnwindSafe(|| composite.compute(batches, values, memory))).ok()?
 }

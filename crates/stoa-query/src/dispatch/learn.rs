@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use stoa_error::Result;
 use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
 
 use super::parse;
@@ -12,9 +13,10 @@ use crate::reuse::report::{
 };
 use crate::reuse::template::{Lift, LiftedForm, LiftedStatement, PlanTemplate};
 use crate::session::Session;
+use crate::session::statement::Statement;
 use crate::tables::external;
 
-/// Bytes of statements whose form is remembered: longer ones seldom come again, and take as much memory.
+/// Bytes of statements whose plan is remembered: longer ones seldom come again, and take as much memory.
 const TEMPLATE_TEXT_MAX: usize = 64 << 10;
 
 impl Session {
@@ -22,9 +24,6 @@ impl Session {
     pub(super) async fn learn(&self, prepared: &Prepared) -> Option<ReportStatement> {
         let statement = &prepared.statement;
         let fingerprint = statement.fingerprint.as_ref()?;
-        if statement.text().len() > TEMPLATE_TEXT_MAX {
-            return None;
-        }
         let report = self.learn_report(prepared, fingerprint).await;
         if report.is_none() {
             self.learn_form(prepared, fingerprint).await;
@@ -92,11 +91,11 @@ impl Session {
         if !self.plan_templates.load(Ordering::Relaxed) {
             return None;
         }
-        let Lift { text, values, pinned } = Lift::of(fingerprint)?;
-        let planned = Box::pin(self.plan_form(&text, values.len())).await?;
+        let Lift { text, parameters, values, pinned } = Lift::of(fingerprint)?;
+        let planned = Box::pin(self.plan_form(&text, parameters + values.len())).await?;
         let schema = planned.schema.clone().filter(|_| planned.schema == prepared.schema)?;
         let template = self.make_template(&planned, self.options_context()).await?;
-        let form = Arc::new(LiftedForm { pinned, values, template, schema });
+        let form = Arc::new(LiftedForm { parameters, pinned, values, template, schema });
         LiftedStatement::of(form, fingerprint)
     }
 
@@ -109,7 +108,11 @@ impl Session {
         let (forms, context) = (self.reuse.forms(), self.options_context());
         let Some(wanted) = forms.wanted(&context, fingerprint) else { return };
         let template = match Box::pin(self.plan_form(wanted.text(), wanted.parameters())).await {
-            Some(planned) if planned.schema == prepared.schema => {
+            Some(planned)
+                if planned.schema == prepared.schema
+                    && planned.parameter_types.get(..wanted.own_parameters())
+                        == Some(prepared.parameter_types()) =>
+            {
                 let template = self.make_template(&planned, context).await;
                 template.zip(planned.schema.clone())
             }
@@ -120,8 +123,10 @@ impl Session {
 
     /// A statement whose values were lifted, planned; `None` if that makes it another one.
     async fn plan_form(&self, text: &str, parameters: usize) -> Option<Prepared> {
-        let statement = parse::statements(text).ok()?.pop()?;
-        let planned = self.plan(statement, Vec::new()).await.ok()?.on_the_long_way();
+        let parsed = parse::statements(text).ok()?.pop()?;
+        // Nothing is to be learnt of it in its turn.
+        let statement = Statement { fingerprint: None, ..parsed };
+        let planned = self.plan(statement, Vec::new()).await.ok()?;
         (planned.parameter_types.len() == parameters).then_some(planned)
     }
 
@@ -154,11 +159,20 @@ impl Session {
         if prepared.statement.text().len() > TEMPLATE_TEXT_MAX {
             return None;
         }
-        // A template asks for no rights on views, and does not know when they change.
-        if prepared.planned().is_some_and(|planned| !planned.views.is_empty()) {
-            return None;
-        }
         let (planned, state) = (prepared.planned()?, self.state());
-        PlanTemplate::of(&planned.plan, &prepared.parameter_types, &state, context).await
+        let (types, views) = (&prepared.parameter_types, Arc::clone(&planned.views));
+        PlanTemplate::of(&planned.plan, types, views, &state, context).await
+    }
+
+    /// Whether the views of a template are as they were when it was made, if it has any.
+    ///
+    /// # Errors
+    /// 42501 where one may not be read.
+    pub(super) async fn may_read_views(&self, template: &PlanTemplate) -> Result<bool> {
+        let is_current = self.are_views_current(template.views()).await?;
+        if is_current {
+            self.check_views(template.views())?;
+        }
+        Ok(is_current)
     }
 }

@@ -24,8 +24,9 @@ use crate::run::explained;
 use crate::session::Session;
 use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
-use crate::session::views::{Expanded, ViewUse};
+use crate::session::views::Expanded;
 use crate::statements::{allowed, columns, defaults, dml, insert_values, show};
+use crate::tables::view::ViewUse;
 use stoa_semantics::parameters;
 
 /// Parameters of a statement: the protocol counts them in 16 bits.
@@ -119,7 +120,7 @@ impl Prepared {
                 Way::Report(report.clone(), LongWay::default()),
             ),
             StatementForm::Lifted(lifted) => (
-                Vec::new(),
+                lifted.parameter_types().to_vec(),
                 Some(lifted.schema().clone()),
                 Way::Lifted(lifted.clone(), LongWay::default()),
             ),
@@ -215,7 +216,7 @@ impl Session {
     ) -> Result<Prepared> {
         // Taken before: what changes meanwhile makes it to be planned again.
         let context = self.options_context();
-        if self.needs_no_plan(&statement).await {
+        if has_place_for(&statement, &parameter_types) && self.needs_no_plan(&statement).await {
             let known = self.must_know_of(&statement).await;
             known.inspect_err(|error| {
                 self.record_failure(&statement.text, statement.fingerprint.as_ref(), error);
@@ -272,7 +273,10 @@ impl Session {
     ) -> Result<Prepared> {
         let is_recognised =
             matches!(statement.form, StatementForm::Report(_) | StatementForm::Lifted(_));
-        if is_recognised && !self.needs_no_plan(&statement).await {
+        let is_known = || async {
+            has_place_for(&statement, &parameter_types) && self.needs_no_plan(&statement).await
+        };
+        if is_recognised && !is_known().await {
             // It was another table's.
             let Statement { text, fingerprint, .. } = statement;
             let parsed = parse::statements_of(&text, fingerprint)?.swap_remove(0);
@@ -465,7 +469,11 @@ impl Session {
             StatementForm::Parsed(StatementKind::Copy(copy)) => copied_query(copy).is_none(),
             StatementForm::Parsed(_) => true,
             StatementForm::Report(report) => report.shape.table.is_current(data).await,
-            StatementForm::Lifted(lifted) => lifted.template().is_current(data).await,
+            StatementForm::Lifted(lifted) => {
+                let template = lifted.template();
+                template.is_current(data).await
+                    && self.are_views_current(template.views()).await.unwrap_or(false)
+            }
         }
     }
 
@@ -475,7 +483,12 @@ impl Session {
             StatementForm::Report(report) => {
                 self.must_know(std::iter::once(&report.shape.table)).await
             }
-            StatementForm::Lifted(lifted) => self.must_know(lifted.template().tables()).await,
+            StatementForm::Lifted(lifted) => {
+                let template = lifted.template();
+                self.must_know(template.callers_tables()).await?;
+                let mut own = template.views().iter().filter(|read| read.reader.is_none());
+                own.try_for_each(|read| self.caller.must_know(&read.view))
+            }
             _ => Ok(()),
         }
     }
@@ -523,6 +536,15 @@ impl Session {
                     .with_hint("prepare the statement again"))
             }
         }
+    }
+}
+
+/// Whether a statement that was recognised has as many parameters as types were declared for.
+fn has_place_for(statement: &Statement, declared: &[Option<DataType>]) -> bool {
+    match &statement.form {
+        StatementForm::Report(report) => declared.len() <= report.parameter_types().len(),
+        StatementForm::Lifted(lifted) => declared.len() <= lifted.parameter_types().len(),
+        StatementForm::Parsed(_) | StatementForm::Planned => true,
     }
 }
 

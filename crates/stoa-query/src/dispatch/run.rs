@@ -79,10 +79,11 @@ impl Session {
                 Box::pin(self.run_long_way(prepared, long_way, parameters, guard)).await
             }
             Way::Lifted(lifted, long_way) => {
-                if means_the_same
-                    && let Some(ran) = Box::pin(self.run_lifted(prepared, lifted, guard)).await?
-                {
-                    return Ok(ran);
+                if means_the_same {
+                    let ran = self.run_lifted(prepared, lifted, &parameters, guard);
+                    if let Some(ran) = Box::pin(ran).await? {
+                        return Ok(ran);
+                    }
                 }
                 Box::pin(self.run_long_way(prepared, long_way, parameters, guard)).await
             }
@@ -123,15 +124,21 @@ impl Session {
         &self,
         prepared: &Prepared,
         lifted: &LiftedStatement,
+        parameters: &[ScalarValue],
         guard: &QueryGuard,
     ) -> Result<Option<Ran>> {
-        let (template, values) = (lifted.template(), lifted.values());
-        if let Some(answer) = self.run_composite(template, values, guard).await? {
+        // How many there must be, planning says.
+        let Some(values) = lifted.values(parameters) else { return Ok(None) };
+        let template = lifted.template();
+        if !self.may_read_views(template).await? {
+            return Ok(None);
+        }
+        if let Some(answer) = self.run_composite(template, &values, guard).await? {
             return Ok(Some(Ran::Stream(answer)));
         }
         let planner = self.planner();
-        let asked = self.asked(&planner, prepared, &[]);
-        self.run_template(template, values, asked, &planner, guard).await
+        let asked = self.asked(&planner, prepared, parameters);
+        self.run_template(template, &values, asked, &planner, guard).await
     }
 
     /// Runs one of Stoa's own statements.
@@ -255,6 +262,7 @@ impl Session {
         if let Some(Some(template)) = planned.template.get()
             && self.means_the_same(prepared)
             && template.is_of(&self.options_context())
+            && self.may_read_views(template).await?
             && let Some(answer) = self.run_composite(template, &parameters, guard).await?
         {
             return Ok(Ran::Stream(answer));
@@ -422,8 +430,12 @@ impl Session {
         let report = match &explained.of {
             Explained::Report(report) => report,
             Explained::Composite(lifted) => {
-                let (template, values) = (lifted.template(), lifted.values());
-                return self.explain_composite(template, values, explained.analyses, guard).await;
+                let Some(values) = lifted.values(parameters) else { return Ok(None) };
+                let template = lifted.template();
+                if !self.may_read_views(template).await? {
+                    return Ok(None);
+                }
+                return self.explain_composite(template, &values, explained.analyses, guard).await;
             }
         };
         let shape = &report.shape;
@@ -526,7 +538,10 @@ impl Session {
             return None;
         }
         // The query of a view is not part of the statement's text.
-        let views = prepared.planned().map_or(&[][..], |planned| &planned.views);
+        let views = match &prepared.way {
+            Way::Lifted(lifted, _) => lifted.template().views(),
+            _ => prepared.planned().map_or(&[][..], |planned| &planned.views),
+        };
         let context = match views {
             [] => Arc::clone(&planner.context),
             views => {
@@ -568,11 +583,21 @@ impl Session {
         let (plan, progress) = (Arc::new(plan.plan().clone()), Arc::clone(guard.progress()));
         let pool = Arc::clone(guard.pool());
         let tasks = memory::counted(&planner.tasks, &pool, &progress);
-        let note_scans = scan::note_scans;
+        let (note_scans, place) = (scan::note_scans, scan::placed);
         // Only a query that was let in by itself is spread, not one that is part of a change.
         let spread = ticket.as_ref().and_then(|_| self.runner.spread()).map(Arc::clone);
-        let work =
-            Work { plan, is_optimised, state, tasks, progress, pool, ticket, note_scans, spread };
+        let work = Work {
+            plan,
+            is_optimised,
+            state,
+            tasks,
+            progress,
+            pool,
+            ticket,
+            note_scans,
+            place,
+            spread,
+        };
         self.runner.run(work).await
     }
 }

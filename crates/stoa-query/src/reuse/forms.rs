@@ -167,8 +167,9 @@ impl Forms {
         let known = self.by_text.get(&wanted.key).unwrap_or_default();
         let plans = match template {
             Some((template, schema)) => {
-                let Lift { values, pinned, .. } = wanted.lift;
-                known.plans.with(Arc::new(LiftedForm { pinned, values, template, schema }))
+                let Lift { parameters, values, pinned, .. } = wanted.lift;
+                let form = LiftedForm { parameters, pinned, values, template, schema };
+                known.plans.with(Arc::new(form))
             }
             None => Learnt::NotOfThisKind,
         };
@@ -192,9 +193,14 @@ impl Wanted {
         &self.lift.text
     }
 
+    /// How many of them it had before.
+    pub(crate) fn own_parameters(&self) -> usize {
+        self.lift.parameters
+    }
+
     /// How many it has.
     pub(crate) fn parameters(&self) -> usize {
-        self.lift.values.len()
+        self.lift.parameters + self.lift.values.len()
     }
 }
 

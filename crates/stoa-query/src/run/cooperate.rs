@@ -107,7 +107,8 @@ fn cooperative_operator(
 
 /// Whether an operator can give many batches without asking another one for each.
 fn gives_batches(plan: &dyn ExecutionPlan) -> bool {
-    const NAMES: [&str; 7] = [
+    const NAMES: [&str; 8] = [
+        "FoldScanExec",
         "JoinExec",
         "SortExec",
         "SortPreservingMergeExec",
@@ -264,7 +265,8 @@ impl ExecutionPlan for GiveWayExec {
         Ok(Box::pin(GiveWayStream {
             inner: self.input.execute(partition, context)?,
             stop: Arc::clone(&self.stop),
-            is_leaf: self.input.children().is_empty(),
+            // A grouping of a scan's rows returns after each row group, too.
+            is_leaf: self.input.children().is_empty() || self.input.name() == "FoldScanExec",
             rows_max,
             turn: None,
             computed: Duration::ZERO,

@@ -63,12 +63,17 @@ pub(crate) struct Work {
     pub(crate) ticket: Option<Ticket>,
     /// Tells the scans of a plan for whom they read; bytes of the files that they read, whole.
     pub(crate) note_scans: NoteScans,
+    /// Has scans know what operators above them come to know, and group rows where they are kept.
+    pub(crate) place: Place,
     /// What has other daemons compute parts of it; nothing where it changes what there is.
     pub(crate) spread: Option<Arc<dyn Spread>>,
 }
 
 /// As [`Work::note_scans`].
 pub(crate) type NoteScans = fn(&Arc<dyn ExecutionPlan>, &Arc<Progress>) -> u64;
+
+/// As [`Work::place`].
+pub(crate) type Place = fn(Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>>;
 
 /// How a plan is made that is to run.
 #[derive(Clone)]
@@ -212,7 +217,9 @@ impl Work {
         let stream = match self.spread_plan(&physical, stop, bytes, false).await {
             Some((spread, plan)) => self.begin_in_parts(spread, plan, stop)?,
             None => {
-                let physical = make_cooperative(physical, stop).map_err(from_datafusion)?;
+                let physical = (self.place)(physical)
+                    .and_then(|physical| make_cooperative(physical, stop))
+                    .map_err(from_datafusion)?;
                 begin_here(physical, &self.tasks, &self.progress).map_err(from_datafusion)?
             }
         };
@@ -286,7 +293,10 @@ impl Work {
         stop: &Arc<Stop>,
         bytes: u64,
     ) -> EngineResult<Option<ScalarValue>> {
-        let here = |plan| begin_here(make_cooperative(plan, stop)?, &self.tasks, &self.progress);
+        let here = |plan| {
+            let plan = make_cooperative((self.place)(plan)?, stop)?;
+            begin_here(plan, &self.tasks, &self.progress)
+        };
         let in_parts = Box::pin(self.spread_plan(subquery, stop, bytes, false)).await;
         let Some((_, SpreadPlan { plan, tasks, held, .. })) = in_parts else {
             return scalars::value_of(here(reset_plan_states(Arc::clone(subquery))?)?).await;
@@ -334,14 +344,14 @@ impl Work {
         self.progress.plan_rows(rows);
         follow(&held, &self.progress);
         let rows = begin_here(plan, &tasks, &self.progress).map_err(from_datafusion)?;
-        let (planned, note_scans) = (self.planned(), self.note_scans);
+        let (planned, note_scans, place) = (self.planned(), self.note_scans, self.place);
         let (tasks, progress) = (Arc::clone(&self.tasks), Arc::clone(&self.progress));
         let stop_here = Arc::clone(stop);
         let here = async move {
             let physical = planned.physical_plan().await.map_err(to_datafusion)?;
             progress.forget_planned_rows();
             note_scans(&physical, &progress);
-            begin_here(make_cooperative(physical, &stop_here)?, &tasks, &progress)
+            begin_here(make_cooperative(place(physical)?, &stop_here)?, &tasks, &progress)
         };
         let progress = Arc::clone(&self.progress);
         Ok(rows_or_here(spread, rows, held, progress, Arc::clone(stop), here))

@@ -30,25 +30,13 @@ use crate::access::{Caller, fields_at};
 use crate::tables::seen::SeenCatalogs;
 use crate::tables::storable::storable_type;
 use crate::tables::table::stoa_table;
-use crate::tables::view::{CatalogsAsRead, Reads, StoredView, views_of};
+use crate::tables::view::{CatalogsAsRead, Reads, StoredView, ViewUse, views_of};
 
 /// Tables and queries that a statement may have when its views are replaced by their queries.
 const SCANS_MAX: usize = 4096;
 
 /// Views in views: more are no mistake that anybody finds.
 const DEPTH_MAX: usize = 64;
-
-/// A view that a statement reads.
-#[derive(Clone, Debug)]
-pub(crate) struct ViewUse {
-    pub(crate) view: StoredView,
-    /// Who must have the right to read it; `None` is whoever executes the statement.
-    reader: Option<Arc<Caller>>,
-    /// The field ids of the columns that are read.
-    columns: Vec<i32>,
-    /// With whose rights its query reads.
-    owner: Option<Box<str>>,
-}
 
 /// A plan without views, and what it reads instead.
 #[derive(Debug)]
@@ -336,7 +324,8 @@ impl<'a> Expansion<'a> {
                 return Ok(plan);
             }
             let who = reader.as_ref().unwrap_or(&self.session.caller);
-            let read = match who.is_asked() {
+            // What is kept of the plan may be used by another one, who is asked.
+            let read = match reader.is_none() || who.is_asked() {
                 true => columns_read(&self.session.state(), &plan, &views),
                 false => HashMap::new(),
             };

@@ -23,6 +23,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use stoa_error::{ErrorKind, Result};
 
+use super::insert_kinds;
 use crate::session::Session;
 use crate::tables::cells;
 use crate::tables::external::refuse_rows;
@@ -35,7 +36,7 @@ const FLOAT_DIGITS: usize = 15;
 /// The plan of an INSERT of literals.
 ///
 /// # Errors
-/// Those of the catalog, other than that there is no such table.
+/// Those of the catalog, other than that there is no such table; 42804 for a literal that is not assigned to its column.
 pub(crate) async fn plan(
     session: &Session,
     parsed: &EngineStatement,
@@ -82,6 +83,17 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The literals at one place of the rows.
+    fn literals(&self, place: usize) -> Box<dyn Iterator<Item = ValueLiteral<'a>> + '_> {
+        match self {
+            Self::Parsed(values) => {
+                let values = values.rows.iter().filter_map(move |row| row.content.get(place));
+                Box::new(values.filter_map(literal))
+            }
+            Self::Read { rows, text } => Box::new(rows.column(place, text).flatten()),
+        }
+    }
+
     /// The values at one place of the rows; `None` where one is no literal.
     fn column(&self, place: usize) -> Option<Vec<ValueLiteral<'a>>> {
         match self {
@@ -115,6 +127,13 @@ async fn plan_of(
     let Some(places) = places(insert, width, names) else { return Ok(None) };
     if places.iter().flatten().count() != width {
         return Ok(None);
+    }
+    if !session.speaks_hive() {
+        for (field, place) in schema.fields().iter().zip(&places) {
+            if let Some(place) = place {
+                insert_kinds::check(field, rows.literals(*place))?;
+            }
+        }
     }
     let columns = schema.fields().iter().zip(&places).map(|(field, place)| match place {
         None if field.is_nullable() => Some(new_null_array(field.data_type(), rows.count())),

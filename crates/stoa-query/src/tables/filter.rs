@@ -93,16 +93,20 @@ fn of_in_list(list: &InList, schema: &Schema) -> Option<Predicate> {
         return None;
     }
     let column = column_of(&list.expr, schema)?;
+    let values: Option<Vec<&ScalarValue>> = list.list.iter().map(literal_of).collect();
+    in_list(column, values?.into_iter(), schema)
+}
+
+/// One of some values.
+fn in_list<'a>(
+    column: ColumnRef,
+    list: impl Iterator<Item = &'a ScalarValue>,
+    schema: &Schema,
+) -> Option<Predicate> {
     let data_type = type_of(column, schema)?;
-    let mut values = Vec::with_capacity(list.list.len());
-    for item in &list.list {
-        let value = literal_of(item)?;
-        // NULL in the list matches nothing.
-        if !value.is_null() {
-            values.push(literal(value, data_type)?);
-        }
-    }
-    Some(Predicate::In { column, values })
+    // NULL in the list matches nothing.
+    let values = list.filter(|value| !value.is_null()).map(|value| literal(value, data_type));
+    Some(Predicate::In { column, values: values.collect::<Option<_>>()? })
 }
 
 /// `column LIKE 'prefix%…'` keeps the values from `prefix` up to its successor.
@@ -156,7 +160,8 @@ fn of_boolean(expr: &Expr, value: bool, schema: &Schema) -> Option<Predicate> {
     }
 }
 
-fn compare(
+/// A comparison of a column with a value.
+pub(crate) fn compare(
     column: ColumnRef,
     op: CompareOp,
     value: &ScalarValue,
@@ -233,7 +238,7 @@ fn literal(value: &ScalarValue, column: &DataType) -> Option<Literal> {
     })
 }
 
-fn compare_op(op: Operator) -> Option<CompareOp> {
+pub(crate) fn compare_op(op: Operator) -> Option<CompareOp> {
     Some(match op {
         Operator::Eq => CompareOp::Eq,
         Operator::NotEq => CompareOp::NotEq,
@@ -246,7 +251,7 @@ fn compare_op(op: Operator) -> Option<CompareOp> {
 }
 
 /// The operator that says the same with its sides exchanged.
-fn mirror(op: CompareOp) -> CompareOp {
+pub(crate) fn mirror(op: CompareOp) -> CompareOp {
     match op {
         CompareOp::Lt => CompareOp::Gt,
         CompareOp::LtEq => CompareOp::GtEq,

@@ -54,6 +54,9 @@ const SPLIT_MAX: usize = 8;
 /// How long homes are used before the members are looked at again, though their epoch is the same.
 const PLACED_FOR: Duration = Duration::from_secs(5);
 
+/// How often it is asked whether memory has room.
+const ROOM_EVERY: Duration = Duration::from_secs(1);
+
 /// Tables whose homes are remembered.
 const PLACED_MAX: usize = 1024;
 
@@ -78,6 +81,8 @@ pub(crate) struct Homes {
     origin: Instant,
     placed: Mutex<HashMap<Uuid, Placed>>,
     hot: Mutex<HotBuckets>,
+    /// Nanoseconds since the origin at which memory is to be asked whether it has room.
+    room_asked_at: AtomicU64,
     busy: RwLock<HashMap<DaemonId, Arc<Busy>>>,
     asked: AtomicU64,
     forwarded: AtomicU64,
@@ -149,6 +154,7 @@ impl Homes {
             origin: clock::monotonic(),
             placed: Mutex::default(),
             hot: Mutex::new(HotBuckets::new(HotOptions::default())),
+            room_asked_at: AtomicU64::new(0),
             busy: RwLock::default(),
             asked: AtomicU64::new(0),
             forwarded: AtomicU64::new(0),
@@ -215,6 +221,7 @@ impl Homes {
         let Some(parts) = reports.parts(table, report, first_sort_column).await? else {
             return Ok(Route::Here);
         };
+        self.ask_for_room(reports);
         Ok(match self.home_of(table.uuid(), &parts) {
             Home::Here => Route::Here,
             Home::Other(daemon) => Route::To(daemon),
@@ -226,6 +233,14 @@ impl Homes {
                 split.map_or(Route::Here, Route::ToAll)
             }
         })
+    }
+
+    fn ask_for_room(&self, reports: &Reports) {
+        let now = nanoseconds(self.now());
+        if self.room_asked_at.load(Ordering::Relaxed) <= now {
+            self.room_asked_at.store(now + nanoseconds(Monotonic(ROOM_EVERY)), Ordering::Relaxed);
+            self.hot.lock().has_room(reports.has_room());
+        }
     }
 
     fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>) -> Home {
@@ -418,8 +433,7 @@ impl Homes {
 
     fn avoid(&self, busy: &Busy) {
         let until = self.now() + AVOIDED_FOR;
-        let until = u64::try_from(until.0.as_nanos()).unwrap_or(u64::MAX);
-        busy.avoided_until.store(until, Ordering::Relaxed);
+        busy.avoided_until.store(nanoseconds(until), Ordering::Relaxed);
     }
 
     fn busy(&self, daemon: DaemonId) -> Arc<Busy> {
@@ -432,6 +446,10 @@ impl Homes {
     fn now(&self) -> Monotonic {
         Monotonic(clock::monotonic().duration_since(self.origin))
     }
+}
+
+fn nanoseconds(time: Monotonic) -> u64 {
+    u64::try_from(time.0.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The table's UUID and schema, its name; for some parts, the version, the field id of the first sort column and a bit for

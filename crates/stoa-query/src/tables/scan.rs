@@ -8,13 +8,19 @@
 //!                            prunes stripes and row groups
 //! ```
 //! A scan that picks few rows by conditions on columns takes them out of the memory of reports, where
-//! they are decoded already ([`selected`]); if these are too many, it reads the files.
+//! they are decoded already ([`selected`]); if these are too many, it reads the files. A scan of columns
+//! that have been scanned before goes through the same memory ([`chunks`]), where groupings of its rows are made,
+//! too ([`fold`]).
 //! Files that are not ORC, or of which rows are deleted, are read by `stoa-table`.
 //! What was pruned at each level is counted and shown by `EXPLAIN ANALYZE`.
 //!
 //! Not here: which files a snapshot has (`stoa-table`), decoding (`stoa-orc`), merging of range
 //! reads (`stoa-rangeio`).
 
+mod chunks;
+mod dynamic;
+mod estimates;
+mod fold;
 mod metrics;
 mod read;
 mod selected;
@@ -22,13 +28,13 @@ mod travel;
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session as EngineSession;
-use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::config::SessionConfig;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -44,7 +50,7 @@ use datafusion::physical_plan::{
 use parking_lot::RwLock;
 use stoa_error::Result;
 use stoa_orc::{ColumnRef, FIELD_ID_KEY, Predicate};
-use stoa_report::Report;
+use stoa_report::{ChunkScan, Report};
 use stoa_table::{ScanFile, ScanPlan};
 
 use crate::run::memory::ReportMemory;
@@ -53,6 +59,9 @@ use crate::tables::external::ExternalScanExec;
 use crate::tables::filter::predicate_of_all;
 use crate::tables::nested::engine_schema;
 use crate::tables::table::StoaTable;
+use dynamic::{DynamicFilter, place_filters};
+use estimates::{column_estimates, share_kept};
+use fold::place_folds;
 use metrics::ScanMetrics;
 use read::SplitReader;
 use stoa_semantics::errors::from_datafusion;
@@ -95,6 +104,13 @@ pub(crate) struct OrcScanExec {
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     progress: Arc<RwLock<Arc<Progress>>>,
+    /// How it goes through chunks, if it does; known when it is first executed.
+    chunks: OnceLock<Option<Arc<ChunkScan>>>,
+    /// Filters that operators above make while they run, as they came.
+    dynamic_expressions: Vec<Arc<dyn PhysicalExpr>>,
+    dynamic: Vec<Arc<DynamicFilter>>,
+    /// Asked for many times while a plan is made.
+    estimates: OnceLock<(Vec<ColumnStatistics>, f64)>,
 }
 
 impl OrcScanExec {
@@ -143,7 +159,64 @@ impl OrcScanExec {
             properties,
             metrics,
             progress,
+            chunks: OnceLock::new(),
+            dynamic_expressions: Vec::new(),
+            dynamic: Vec::new(),
+            estimates: OnceLock::new(),
         })
+    }
+
+    /// The same scan, which is told of one more filter.
+    fn told(&self, filter: &Arc<dyn PhysicalExpr>) -> EngineResult<Self> {
+        let filters = self.dynamic_expressions.iter().chain([filter]);
+        self.with_dynamic(filters.cloned().collect())
+    }
+
+    /// The same scan, with these filters.
+    fn with_dynamic(&self, filters: Vec<Arc<dyn PhysicalExpr>>) -> EngineResult<Self> {
+        let dynamic = filters.iter().map(|filter| DynamicFilter::of(filter, &self.schema));
+        let dynamic = dynamic.collect::<EngineResult<Vec<_>>>()?;
+        Ok(Self {
+            table: self.table.clone(),
+            columns: self.columns.clone(),
+            schema: Arc::clone(&self.schema),
+            stored: Arc::clone(&self.stored),
+            predicate: self.predicate.clone(),
+            plan: Arc::clone(&self.plan),
+            partitions: self.partitions.clone(),
+            batch_rows: self.batch_rows,
+            properties: Arc::clone(&self.properties),
+            metrics: self.metrics.clone(),
+            progress: Arc::clone(&self.progress),
+            chunks: OnceLock::new(),
+            dynamic_expressions: filters,
+            dynamic: dynamic.into_iter().flatten().map(Arc::new).collect(),
+            estimates: self.estimates.clone(),
+        })
+    }
+
+    /// The same scan, of one plan partition with these splits.
+    fn with_splits(&self, splits: Vec<Split>) -> EngineResult<Self> {
+        let mut scan = self.with_dynamic(self.dynamic_expressions.clone())?;
+        scan.properties = properties_of(&self.schema, 1);
+        scan.partitions = vec![splits];
+        // What goes through chunks has been decided.
+        scan.chunks = OnceLock::from(None);
+        Ok(scan)
+    }
+
+    /// Reads splits of this scan, through chunks if it is to.
+    fn reader(&self, metrics: ScanMetrics) -> SplitReader {
+        SplitReader {
+            table: self.table.clone(),
+            schema: Arc::clone(&self.schema),
+            stored: Arc::clone(&self.stored),
+            predicate: self.predicate.clone(),
+            batch_rows: self.batch_rows,
+            metrics,
+            progress: Arc::clone(&self.progress.read()),
+            chunks: self.chunks.get_or_init(|| self.chunk_scan()).clone(),
+        }
     }
 
     /// The rows wanted as a report, if that may be the shorter way.
@@ -153,6 +226,15 @@ impl OrcScanExec {
         }
         selected::report_of(&self.table.table.schema(), &self.schema, &self.predicate)
     }
+}
+
+/// A plan that is about to run on this daemon, in which scans are told what operators above them come to know
+/// ([`place_filters`]), and group rows where they are kept ([`place_folds`]).
+///
+/// # Errors
+/// Those of operators that get other inputs.
+pub(crate) fn placed(plan: Arc<dyn ExecutionPlan>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    place_folds(place_filters(plan)?)
 }
 
 /// Lets the scans of a plan count into `progress`; bytes of the data files that they read, whole.
@@ -280,6 +362,9 @@ impl DisplayAs for OrcScanExec {
         if !self.predicate.is_always() {
             write!(f, ", pushdown=yes")?;
         }
+        if !self.dynamic.is_empty() {
+            write!(f, ", dynamic_filters={}", self.dynamic.len())?;
+        }
         Ok(())
     }
 }
@@ -299,9 +384,18 @@ impl ExecutionPlan for OrcScanExec {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
     ) -> EngineResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        let mut expressions = self.dynamic_expressions.iter();
+        expressions.try_fold(TreeNodeRecursion::Continue, |next, filter| match next {
+            TreeNodeRecursion::Stop => Ok(next),
+            _ => f(filter),
+        })
+    }
+
+    /// Without the filters, which are those of an execution before.
+    fn reset_state(self: Arc<Self>) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(self.with_dynamic(Vec::new())?))
     }
 
     fn with_new_children(
@@ -329,16 +423,10 @@ impl ExecutionPlan for OrcScanExec {
         if partition == 0 {
             metrics.record_planning(&self.plan);
         }
-        let reader = SplitReader {
-            table: self.table.clone(),
-            schema: Arc::clone(&self.schema),
-            stored: Arc::clone(&self.stored),
-            predicate: self.predicate.clone(),
-            batch_rows: self.batch_rows,
-            metrics,
-            progress: Arc::clone(&self.progress.read()),
-        };
-        match self.selected() {
+        let reader = self.reader(metrics);
+        // One that asks for values of the sort key finds few rows, and knows where they are.
+        let is_scan = reader.chunks.is_some() && !picks_sort_key(&self.table, &self.predicate);
+        match self.selected().filter(|_| !is_scan) {
             Some(report) => {
                 let memory = ReportMemory::of_scan(&context);
                 Ok(reader.stream_selected(report, splits, memory))
@@ -361,10 +449,16 @@ impl ExecutionPlan for OrcScanExec {
             let rows = usize::try_from(self.plan.rows()).unwrap_or(usize::MAX);
             // Rows of files may be deleted by delete files.
             let deletes = self.plan.files.iter().any(|file| !file.deletes.is_empty());
+            let (columns, kept) = self.estimates.get_or_init(|| {
+                let files = &self.plan.files;
+                (column_estimates(files, &self.schema), share_kept(&self.predicate, files))
+            });
             statistics.num_rows = match self.predicate.is_always() && !deletes {
                 true => Precision::Exact(rows),
-                false => Precision::Inexact(rows),
+                // Whoever filters takes a share of these.
+                false => Precision::Inexact((rows as f64 * kept).ceil() as usize),
             };
+            statistics.column_statistics.clone_from(columns);
         }
         Ok(Arc::new(statistics))
     }

@@ -127,6 +127,11 @@ impl StoaTable {
         self.reader.is_some()
     }
 
+    /// That somebody else.
+    pub(crate) fn reader(&self) -> Option<&Arc<Caller>> {
+        self.reader.as_ref()
+    }
+
     /// Whether both are read with the same rights.
     pub(crate) fn has_reader_of(&self, other: &Self) -> bool {
         match (&self.reader, &other.reader) {

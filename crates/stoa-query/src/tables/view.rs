@@ -28,7 +28,7 @@ use stoa_semantics::errors::{from_datafusion, to_datafusion};
 use stoa_table::View;
 use uuid::Uuid;
 
-use crate::access::{Relation, field_id};
+use crate::access::{Caller, Relation, field_id};
 use crate::tables::nested::engine_schema;
 use crate::tables::table::StoaTable;
 
@@ -40,6 +40,18 @@ pub(crate) const READS: &str = "stoa.view.reads";
 pub(crate) struct StoredView {
     pub(crate) view: View,
     schema: SchemaRef,
+}
+
+/// A view that a statement reads.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewUse {
+    pub(crate) view: StoredView,
+    /// Who must have the right to read it; `None` is whoever executes the statement.
+    pub(crate) reader: Option<Arc<Caller>>,
+    /// The field ids of the columns that are read.
+    pub(crate) columns: Vec<i32>,
+    /// With whose rights its query reads.
+    pub(crate) owner: Option<Box<str>>,
 }
 
 impl std::fmt::Debug for StoredView {

@@ -40,6 +40,13 @@ const SHAPES: &[&str] = &[
      GROUP BY ROLLUP (region, added) ORDER BY 1, 2, 3, 4",
     "SELECT * FROM (SELECT region, day, sum(clicks) AS c, row_number() OVER (PARTITION BY region ORDER BY sum(clicks) DESC, day) AS n \
      FROM events WHERE account = {a} AND day >= {d} GROUP BY region, day) t WHERE n <= 2 AND c > -400 ORDER BY region, n",
+    "SELECT region, sum(clicks) * 100.0 / nullif((SELECT sum(clicks) FROM events WHERE day >= {d}), 0), \
+     (SELECT max(cost) FROM events WHERE account = {a} AND clicks > 5000) FROM events WHERE account = {a} GROUP BY region ORDER BY 1",
+    "SELECT day, sum(clicks) + (SELECT count(*) * 2 FROM names) FROM events WHERE account = {a} AND day >= {d} GROUP BY day \
+     HAVING sum(clicks) > (SELECT avg(clicks) FROM events WHERE account = 7) ORDER BY day",
+    "SELECT half, sum(twice), count(*) FROM shown WHERE account = {a} AND day >= {d} GROUP BY half ORDER BY half",
+    "SELECT s.region, n.name, sum(s.twice) FROM shown s JOIN names n ON n.region = s.region WHERE s.account = {a} AND s.day <= {d} \
+     GROUP BY s.region, n.name ORDER BY 1, 2",
 ];
 
 fn with_values(shape: &str, account: &str, day: &str) -> String {
@@ -54,6 +61,8 @@ async fn with_names(home: &Home) {
         let _ = write!(insert, ", ({id}, 'name {}', '{}')", id % 9, ["eu", "us", ""][id % 3]);
     }
     home.run(&insert).await;
+    let view = "SELECT account, day, region, clicks * 2 AS twice, CASE WHEN cost > 2500 THEN 'upper' ELSE 'lower' END AS half FROM events";
+    home.run(&format!("CREATE VIEW shown AS {view}")).await;
 }
 
 /// Whether the session's last statement was answered on the short path.
@@ -301,4 +310,106 @@ async fn a_composed_report_asks_for_the_rights_of_now() {
     assert_eq!(failure(&ann, allowed).await.as_deref(), Some("42501"));
     root.sql("GRANT SELECT ON names TO ann").await.unwrap();
     assert_eq!(answer(&ann, allowed, &[], true).await, ["one|2", "two|20"]);
+}
+
+/// What was made of a view asks for the rights on it, and for those of its owner, with each use; and is not used any
+/// more once the view is another one.
+#[tokio::test]
+async fn a_composed_report_on_a_view_asks_for_the_rights_of_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = |name: &str| url::Url::from_directory_path(directory.path().join(name)).unwrap();
+    let options = stoa_query::EngineOptions {
+        logs: Some(url("log")),
+        access_control: true,
+        ..stoa_query::EngineOptions::new(url("warehouse"))
+    };
+    let engine = stoa_query::Engine::open(options).await.unwrap();
+    let root = engine.session(SessionOptions { is_trusted: true, ..SessionOptions::default() });
+    for sql in [
+        "CREATE TABLE t (k int, n bigint, secret bigint)",
+        "INSERT INTO t VALUES (7, 1, 1), (7, 10, 2), (8, 100, 3)",
+        "CREATE USER ann PASSWORD 'pencil'",
+        "CREATE USER bob PASSWORD 'pencil'",
+        "CREATE VIEW v AS SELECT k, n * 2 AS twice, secret FROM t WHERE n < 100",
+        "CREATE VIEW as_asked WITH (security_invoker = true) AS SELECT k, n * 2 AS twice, secret FROM t",
+        "GRANT SELECT (k, twice) ON v TO ann",
+        "GRANT SELECT ON as_asked TO ann",
+        "GRANT SELECT (k, n) ON t TO ann",
+    ] {
+        root.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    let session = |user: &str| {
+        engine.session(SessionOptions { user: user.to_owned(), ..SessionOptions::default() })
+    };
+    let (ann, bob) = (session("ann"), session("bob"));
+    let asked = |what: &str, view: &str, k: i32| {
+        format!("SELECT sum({what}) + 0 FROM {view} WHERE k = {k}")
+    };
+    let is_short =
+        || engine.queries().recent().first().is_some_and(|asked| asked.path == QueryPath::Short);
+    for view in ["v", "as_asked"] {
+        for k in [7, 8, 9, 7] {
+            let allowed = asked("twice", view, k);
+            // The superuser's statement comes first: what is kept of it is what the others find.
+            for (user, code) in [(&root, None), (&ann, None), (&bob, Some("42501"))] {
+                assert_eq!(failure(user, &allowed).await.as_deref(), code, "{allowed}");
+            }
+            let secret = asked("secret", view, k);
+            for (user, code) in [(&root, None), (&ann, Some("42501")), (&bob, Some("42501"))] {
+                assert_eq!(failure(user, &secret).await.as_deref(), code, "{secret}");
+            }
+        }
+        assert_eq!(answer(&ann, &asked("twice", view, 7), &[], true).await, ["22"]);
+        assert!(is_short(), "{view}");
+    }
+    // Of a view with the rights of who asks, those on its table count; of another one those of its owner.
+    root.sql("REVOKE SELECT (n) ON t FROM ann").await.unwrap();
+    assert_eq!(failure(&ann, &asked("twice", "as_asked", 7)).await.as_deref(), Some("42501"));
+    assert_eq!(answer(&ann, &asked("twice", "v", 7), &[], true).await, ["22"]);
+    root.sql("CREATE OR REPLACE VIEW v AS SELECT k, n * 3 AS twice, secret FROM t").await.unwrap();
+    assert_eq!(answer(&ann, &asked("twice", "v", 7), &[], true).await, ["33"]);
+    root.sql("REVOKE SELECT ON v FROM ann").await.unwrap();
+    assert_eq!(failure(&ann, &asked("twice", "v", 7)).await.as_deref(), Some("42501"));
+    root.sql("DROP VIEW v").await.unwrap();
+    assert_eq!(failure(&root, &asked("twice", "v", 7)).await.as_deref(), Some("42P01"));
+}
+
+#[tokio::test]
+async fn results_of_a_view_are_not_those_of_its_next_version() {
+    let home = Home::new().await;
+    home.fill().await;
+    let sql = "SELECT sum(twice) + 0 FROM shown WHERE account = 7";
+    for factor in 2..6 {
+        home.run(&format!(
+            "CREATE OR REPLACE VIEW shown AS SELECT account, clicks * {factor} AS twice FROM events"
+        ))
+        .await;
+        for _ in 0..3 {
+            let short = answer(&home.short, sql, &[], true).await;
+            assert_eq!(short, answer(&home.long, sql, &[], true).await);
+            let sql = sql.replace("account = 7", "account = 8 AND twice <> 0");
+            home.short.set("short_path", Some("off")).unwrap();
+            let kept = answer(&home.short, &sql, &[], true).await;
+            home.short.set("short_path", None).unwrap();
+            assert_eq!(kept, answer(&home.long, &sql, &[], true).await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_subquery_of_several_rows_is_an_error_each_time() {
+    let home = Home::new().await;
+    home.fill().await;
+    for account in 0..5 {
+        let sql = format!(
+            "SELECT region, sum(clicks) + (SELECT clicks FROM events WHERE account = {account}) FROM events \
+             WHERE account = {account} GROUP BY region ORDER BY 1"
+        );
+        assert_eq!(failure(&home.short, &sql).await.as_deref(), Some("21000"), "{sql}");
+        let none = sql.replace("events WHERE account", "events WHERE account > 9000 AND account");
+        assert_eq!(
+            answer(&home.short, &none, &[], true).await,
+            answer(&home.long, &none, &[], true).await
+        );
+    }
 }

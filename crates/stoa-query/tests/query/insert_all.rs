@@ -99,7 +99,9 @@ async fn many_rows_are_kept_in_a_file() {
     );
     assert_eq!(home.run("SELECT count(*) FROM a WHERE t <> repeat(md5(n::text), 20)").await, ["0"]);
     assert_eq!(home.run("SELECT count(*), sum(c), sum(l) FROM b").await, ["10 200000 128000000"]);
-    let left = walk(&home.directory.path().join("spill"));
+    let mut left = walk(&home.directory.path().join("spill"));
+    // That of the engine's folder.
+    left.retain(|path| !path.ends_with("lock"));
     assert!(left.is_empty(), "{left:?}");
 }
 

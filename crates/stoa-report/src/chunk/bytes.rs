@@ -4,12 +4,12 @@
 //! kind u8 │ flags u8 (2 has NULLs) │ rows u32 │ valid rows as bits │ values
 //! ```
 //! Little endian. Values are as in memory: packed ones are the least value and the distances, texts
-//! are the ends of the values and the bytes of all. What is read may be damaged: that is no chunk.
+//! are the ends of the values and the bytes of all; codes follow the number of texts and the texts. What is read may be damaged: that is no chunk.
 
 use arrow_array::{Array, StringArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
-use super::{Chunk, Ints, Uses, Values};
+use super::{CODES_MAX, Chunk, Codes, Ints, Uses, Values};
 
 const HAS_NULLS: u8 = 2;
 
@@ -23,6 +23,7 @@ mod kind {
     pub(super) const WIDE: u8 = 6;
     pub(super) const TEXT: u8 = 7;
     pub(super) const FLOATS: u8 = 8;
+    pub(super) const CODES: u8 = 9;
 }
 
 /// Values of one width.
@@ -66,11 +67,11 @@ impl Chunk {
             Values::Ints(Ints::Int64(values)) => push_all(values, out),
             Values::Wide(values) => push_all(values, out),
             Values::Floats(values) => push_all(values, out),
-            Values::Text(texts) => {
-                let offsets = texts.value_offsets();
-                let (first, last) = (offsets[0], offsets[texts.len()]);
-                offsets.iter().for_each(|end| (end - first).push(out));
-                out.extend_from_slice(&texts.value_data()[first as usize..last as usize]);
+            Values::Text(texts) => push_texts(texts, out),
+            Values::Codes(Codes { codes, texts }) => {
+                (texts.len() as u32).push(out);
+                push_texts(texts, out);
+                push_all(codes, out);
             }
         }
     }
@@ -103,10 +104,11 @@ impl Chunk {
             kind::WIDE => Values::Wide(rest.all(rows)?.collect()),
             kind::FLOATS => Values::Floats(rest.all(rows)?.collect()),
             kind::TEXT => Values::Text(rest.texts(rows)?),
+            kind::CODES => Values::Codes(rest.codes(rows)?),
             _ => return None,
         };
-        let (order, totals, uses) = (None, None, Uses::default());
-        let chunk = Self { values, nulls, rows, order, totals, uses };
+        let (order, totals, ends, uses) = (None, None, None, Uses::default());
+        let chunk = Self { values, nulls, rows, order, totals, ends, uses };
         rest.0.is_empty().then(|| chunk.indexed())
     }
 }
@@ -121,6 +123,7 @@ fn kind_of(values: &Values) -> u8 {
         Values::Ints(Ints::Int64(_)) => kind::INT64,
         Values::Wide(_) => kind::WIDE,
         Values::Text(_) => kind::TEXT,
+        Values::Codes(_) => kind::CODES,
         Values::Floats(_) => kind::FLOATS,
     }
 }
@@ -132,6 +135,13 @@ fn push_all<T: Fixed>(values: &[T], out: &mut Vec<u8>) {
 fn push_packed<T: Fixed>(base: i64, distances: &[T], out: &mut Vec<u8>) {
     base.push(out);
     push_all(distances, out);
+}
+
+fn push_texts(texts: &StringArray, out: &mut Vec<u8>) {
+    let offsets = texts.value_offsets();
+    let (first, last) = (offsets[0], offsets[texts.len()]);
+    offsets.iter().for_each(|end| (end - first).push(out));
+    out.extend_from_slice(&texts.value_data()[first as usize..last as usize]);
 }
 
 fn push_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
@@ -163,12 +173,19 @@ impl Rest<'_> {
         Some(BooleanBuffer::new(Buffer::from(bytes), 0, rows))
     }
 
-    fn texts(&mut self, rows: usize) -> Option<StringArray> {
-        let ends: ScalarBuffer<i32> = self.all(rows.checked_add(1)?)?.collect();
+    fn texts(&mut self, count: usize) -> Option<StringArray> {
+        let ends: ScalarBuffer<i32> = self.all(count.checked_add(1)?)?.collect();
         let is_sound = ends.first() == Some(&0) && ends.is_sorted();
         let bytes = usize::try_from(*ends.last()?).ok().filter(|_| is_sound)?;
         let values = Buffer::from(self.take(bytes)?);
         StringArray::try_new(OffsetBuffer::new(ends), values, None).ok()
+    }
+
+    fn codes(&mut self, rows: usize) -> Option<Codes> {
+        let count = self.one::<u32>()? as usize;
+        let texts = self.texts(Some(count).filter(|count| (1..=CODES_MAX).contains(count))?)?;
+        let codes: Vec<u8> = self.all(rows)?.collect();
+        codes.iter().all(|code| usize::from(*code) < count).then_some(Codes { codes, texts })
     }
 }
 

@@ -2,12 +2,15 @@
 //!
 //! Integers, dates, timestamps, booleans and decimals of up to 64 bits are kept as small as their
 //! range allows: distance from the least value in 1, 2 or 4 bytes. That is a quarter of the memory
-//! of typical keys and counters, and comparing needs no unpacking.
+//! of typical keys and counters, and comparing needs no unpacking. Texts of which there are few are
+//! kept once each, with a byte per row.
 
 mod bytes;
+mod codes;
 mod order;
 mod totals;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,6 +23,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
+pub(crate) use self::codes::copy;
 use self::order::Order;
 use self::totals::{Addend, Totals};
 use crate::rows::ChunkRows;
@@ -34,6 +38,8 @@ pub(crate) struct Chunk {
     order: Option<Order>,
     /// Of whole numbers without NULLs, where they are kept.
     totals: Option<Totals>,
+    /// The least and the greatest whole number, where they are kept.
+    ends: Option<(i64, i64)>,
     uses: Uses,
 }
 
@@ -68,7 +74,55 @@ pub(crate) enum Values {
     /// Decimals that do not fit 64 bits.
     Wide(ScalarBuffer<i128>),
     Text(StringArray),
+    /// Texts of which there are few: each row has the place of its own.
+    Codes(Codes),
     Floats(ScalarBuffer<f64>),
+}
+
+/// Texts by their place among the different ones.
+#[derive(Clone, Debug)]
+pub(crate) struct Codes {
+    /// One per row.
+    pub(crate) codes: Vec<u8>,
+    /// At least one, at most [`CODES_MAX`], none twice.
+    pub(crate) texts: StringArray,
+}
+
+/// Different texts of a chunk that codes of one byte tell apart.
+pub(crate) const CODES_MAX: usize = 1 << 8;
+
+impl Codes {
+    /// `None` where there are too many texts, or none.
+    fn of(texts: &StringArray) -> Option<Self> {
+        let mut places: HashMap<&str, u8, foldhash::fast::RandomState> = HashMap::default();
+        let mut codes = Vec::with_capacity(texts.len());
+        let mut different: Vec<&str> = Vec::new();
+        for text in texts {
+            // What is at NULLs does not matter.
+            let text = text.unwrap_or_else(|| different.first().copied().unwrap_or_default());
+            let code = match places.get(text) {
+                Some(code) => *code,
+                None => {
+                    let code = u8::try_from(different.len()).ok()?;
+                    different.push(text);
+                    places.insert(text, code);
+                    code
+                }
+            };
+            codes.push(code);
+        }
+        (!different.is_empty())
+            .then(|| Self { codes, texts: different.into_iter().map(Some).collect() })
+    }
+
+    /// The text of a row.
+    pub(crate) fn text(&self, row: usize) -> &str {
+        self.texts.value(usize::from(self.codes[row]))
+    }
+
+    fn bytes(&self) -> usize {
+        self.codes.len() + self.texts.get_array_memory_size()
+    }
 }
 
 /// Whole numbers of 64 bits. Packed ones are distances from `base`.
@@ -134,8 +188,16 @@ impl Chunk {
         };
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         let rows = array.len();
-        let (order, totals, uses) = (None, None, Uses::default());
-        Some(Self { values, nulls, rows, order, totals, uses })
+        let (order, totals, ends, uses) = (None, None, None, Uses::default());
+        Some(Self { values, nulls, rows, order, totals, ends, uses })
+    }
+
+    /// Whole numbers.
+    pub(crate) fn of_numbers(values: Vec<i64>, nulls: Option<NullBuffer>) -> Self {
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        let (rows, values) = (values.len(), Values::Ints(Ints::Int64(values.into())));
+        let (order, totals, ends, uses) = (None, None, None, Uses::default());
+        Self { values, nulls, rows, order, totals, ends, uses }
     }
 
     /// The same values in as little memory as allows random access, for keeping; knows whether
@@ -149,7 +211,11 @@ impl Chunk {
                 .unwrap_or_else(|| self.values.clone()),
             Values::Wide(wide) => packed(self.rows, |row| wide[row].try_into().ok(), &self.nulls)
                 .unwrap_or_else(|| Values::Wide(wide.iter().copied().collect())),
-            Values::Text(text) => Values::Text(text.iter().collect()),
+            Values::Text(text) => match Codes::of(text) {
+                Some(codes) => Values::Codes(codes),
+                None => Values::Text(text.iter().collect()),
+            },
+            Values::Codes(codes) => Values::Codes(codes.clone()),
             Values::Floats(values) => Values::Floats(values.iter().copied().collect()),
         };
         let nulls = self.nulls.as_ref().map(|nulls| NullBuffer::new(bits(nulls.inner())));
@@ -170,7 +236,8 @@ impl Chunk {
             (Values::Ints(Ints::Int64(values)), _) => Some(Totals::of(values)),
             _ => None,
         };
-        Self { order, totals, ..self }
+        let ends = self.find_ends();
+        Self { order, totals, ends, ..self }
     }
 
     /// Whether values ascend in a range of rows and none is NULL; false where nobody looked.
@@ -243,7 +310,7 @@ impl Chunk {
             Values::Wide(values) => {
                 return rows.iter().try_fold(0, |sum: i128, row| sum.checked_add(values[row]));
             }
-            Values::Text(_) | Values::Floats(_) => 0,
+            Values::Text(_) | Values::Codes(_) | Values::Floats(_) => 0,
         })
     }
 
@@ -279,6 +346,7 @@ impl Chunk {
             Values::Ints(ints) => ints.get(a) == ints.get(b),
             Values::Wide(values) => values[a] == values[b],
             Values::Text(_) => self.text(a) == self.text(b),
+            Values::Codes(Codes { codes, .. }) => codes[a] == codes[b],
             Values::Floats(values) => values[a].to_bits() == values[b].to_bits(),
         }
     }
@@ -287,6 +355,7 @@ impl Chunk {
     pub(crate) fn text(&self, row: usize) -> &str {
         match &self.values {
             Values::Text(texts) => texts.value(row),
+            Values::Codes(codes) => codes.text(row),
             _ => "",
         }
     }
@@ -297,7 +366,7 @@ impl Chunk {
             Values::Floats(values) => values[row],
             Values::Ints(ints) => ints.get(row) as f64,
             Values::Wide(values) => values[row] as f64,
-            Values::Text(_) => 0.0,
+            Values::Text(_) | Values::Codes(_) => 0.0,
         }
     }
 
@@ -307,6 +376,7 @@ impl Chunk {
             Values::Ints(ints) => ints.bytes(),
             Values::Wide(values) => 16 * values.len(),
             Values::Text(texts) => texts.get_array_memory_size(),
+            Values::Codes(codes) => codes.bytes(),
             Values::Floats(values) => 8 * values.len(),
         };
         let nulls = if self.nulls.is_some() { self.rows.div_ceil(8) } else { 0 };
@@ -399,6 +469,9 @@ fn order_of(values: &Values, rows: usize) -> Option<Order> {
         Values::Wide(values) => of(values),
         Values::Text(texts) => {
             Order::of(rows, |row| texts.value(row).as_bytes() < texts.value(row - 1).as_bytes())
+        }
+        Values::Codes(codes) => {
+            Order::of(rows, |row| codes.text(row).as_bytes() < codes.text(row - 1).as_bytes())
         }
         Values::Ints(Ints::Bits(_)) | Values::Floats(_) => None,
     }

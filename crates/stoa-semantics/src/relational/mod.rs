@@ -45,6 +45,7 @@ mod sort_keys;
 pub use no_row::volatility;
 
 pub(crate) use floats::{add_other_zeros, compares};
+pub(crate) use guards::GuardedFilters;
 pub(crate) use sort_keys::positive_zero;
 
 use std::sync::Arc;

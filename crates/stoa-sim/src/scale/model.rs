@@ -80,9 +80,16 @@ pub fn commits(daemons: f64) -> f64 {
     daemons / FLUSH_SECONDS.min(seconds_until_full())
 }
 
-/// Statements per second to the database: a renewal per second, a read every two, two per commit.
+/// Statements per second to the database: a renewal per second, a read every two, two per commit, and looks for moves of
+/// pointers by all daemons, as they all answer reports.
 pub fn statements(daemons: f64) -> f64 {
-    daemons * 1.5 + commits(daemons) * 2.0
+    daemons * (1.5 + looks(daemons)) + commits(daemons) * 2.0
+}
+
+/// Looks for moves per second and daemon. The figures are those of `stoa-catalog`'s `read_lease`.
+pub fn looks(daemons: f64) -> f64 {
+    let lease_seconds = (daemons * 0.0004).clamp(0.020, 0.250);
+    1.0 / (lease_seconds * 0.4)
 }
 
 /// MB per second that reads of all members by all daemons return.

@@ -121,7 +121,8 @@ settings! {
     io_threads: Threads = "auto" for scope::ALL;
 
     /// Memory for data that reports reuse: decoded columns, bounds of row groups, tails of files.
-    /// With more, reports on more rows need no I/O. It is not part of `memory_limit`.
+    /// With more, reports on more rows need no I/O. What reports leave of it holds columns that
+    /// large scans read again and again. It is not part of `memory_limit`.
     cache_memory: ByteSize = "25%" for scope::ALL;
 
     /// In a cluster, how large a table's files are together from which on daemons share the table: reports on it are
@@ -228,7 +229,8 @@ settings! {
     s3_write_price: Price = "5.00" for scope::SERVER;
 
     /// Directory for data that does not fit into memory; if empty, the system's directory for
-    /// temporary files. Use a fast local disk with room for the largest sort.
+    /// temporary files. Use a fast local disk with room for the largest sort. Each process makes
+    /// a folder of its own in it, and removes those that killed ones have left behind.
     spill_dir: Option<PathBuf> = "" for scope::ALL;
 
     /// Seconds that running queries can continue after a signal to stop; then they are cancelled.

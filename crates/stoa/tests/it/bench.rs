@@ -98,7 +98,12 @@ fn reports_of_a_cluster_survive_a_killed_daemon() {
     for steady in result["steady"].as_array().unwrap() {
         assert!(steady["checked"].as_u64().unwrap() > 0, "{result}");
     }
-    assert_eq!(result["steady"][1]["daemons"], 3, "{result}");
+    let steady = |number: usize| {
+        let steady = &result["steady"][number];
+        (steady["apart"].as_bool(), steady["daemons"].as_u64())
+    };
+    let all = [(Some(true), Some(3)), (Some(false), Some(1)), (Some(false), Some(3))];
+    assert_eq!([0, 1, 2].map(steady), all, "{result}");
     let changes = result["changes"].as_array().unwrap();
     assert_eq!(changes.len(), 2, "{result}");
     assert!(changes.iter().all(|change| change["lost"] == 0), "{result}");

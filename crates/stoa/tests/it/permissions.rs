@@ -1,7 +1,7 @@
 //! What the program makes is for its own account, whatever the umask.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::harness::{Place, Server, wait_for};
@@ -83,13 +83,30 @@ fn commands_make_files_for_one_account() {
 fn without_a_spill_folder_spilled_rows_are_for_one_account() {
     let place = Place::new();
     std::fs::create_dir(place.path("tmp")).unwrap();
-    let mut command = server_command(&place, &[]);
-    command.env("TMPDIR", place.path("tmp"));
-    let running = Server::run(command);
-    let made = std::fs::read_dir(place.path("tmp")).unwrap().map(|entry| entry.unwrap().path());
-    let made: Vec<_> = made.filter(|path| path.to_string_lossy().contains("datafusion")).collect();
+    let server = || {
+        let mut command = server_command(&place, &[]);
+        command.env("TMPDIR", place.path("tmp"));
+        Server::run(command)
+    };
+    let folders = || {
+        let found =
+            std::fs::read_dir(place.path("tmp")).unwrap().map(|entry| entry.unwrap().path());
+        let of_spilled = |path: &PathBuf| path.to_string_lossy().contains("stoa-spill-");
+        found.filter(of_spilled).collect::<Vec<_>>()
+    };
+    let killed = server();
+    let made = folders();
     assert_eq!(made.len(), 1, "{made:?}");
-    private(&made[0]);
+    assert!(has(&private(&made[0]), "lock"));
+    killed.signal(rustix::process::Signal::KILL);
+    killed.wait();
+    assert_eq!(folders(), made);
+
+    // The next one removes what a killed one had spilled.
+    let running = server();
+    let now = folders();
+    assert_eq!(now.len(), 1, "{now:?}");
+    assert_ne!(now, made);
     log_of(running);
 }
 

@@ -84,6 +84,8 @@ pub(super) fn catalog(engine: &Engine) -> CatalogFigures {
         since_unix_ms: unix_ms(state.since),
         remembered_until_unix_ms: state.remembered_until.map(unix_ms),
         reconnections: state.reconnections,
+        reads_asked: state.reads_asked,
+        reads_known: state.reads_known,
         last_error: state.last_error,
     }
 }

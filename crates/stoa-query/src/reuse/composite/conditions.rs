@@ -5,7 +5,7 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, ScalarFunction};
 use datafusion::logical_expr::{Expr, Operator};
 use stoa_semantics::parameters::index_of;
 
@@ -53,6 +53,7 @@ impl Operands<'_> {
                     true => values.into_iter().map(|v| (column, ShapeTest::NotEqual(v))).collect(),
                 })
             }
+            Expr::ScalarFunction(call) => one(self.any(call, resolve)),
             Expr::IsNull(inner) => Some(vec![(resolve(inner)?.0, ShapeTest::IsNull)]),
             Expr::IsNotNull(inner) => Some(vec![(resolve(inner)?.0, ShapeTest::IsNotNull)]),
             Expr::Not(inner) => one(self.truth(inner, false, resolve)),
@@ -88,6 +89,17 @@ impl Operands<'_> {
         };
         values.extend(found);
         (*column.get_or_insert(of) == of).then_some(())
+    }
+
+    /// `column = ANY ($1)`, as the engine has it.
+    fn any(&self, call: &ScalarFunction, resolve: Resolve<'_>) -> Option<Found> {
+        let [Expr::Placeholder(place), column] = call.args.as_slice() else { return None };
+        (call.name() == "array_has").then_some(())?;
+        let (column, of) = resolve(column)?;
+        let number = index_of(&place.id)?;
+        let DataType::List(element) = self.types.get(number)? else { return None };
+        compares_as_is(element.data_type(), &of).then_some(())?;
+        Some((column, ShapeTest::OneOf(vec![Operand::Parameter(number)])))
     }
 
     /// A column of truth values that must be `wanted`.

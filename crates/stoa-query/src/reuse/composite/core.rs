@@ -20,6 +20,7 @@ use stoa_report::{Aggregate, Column, Function, Item, ValueKind, kind_of};
 use super::Core;
 use super::conditions::{Found, Operands};
 use super::leaf;
+use crate::access::Caller;
 use crate::reuse::report::{ReportShape, ShapeCondition, fits, function_of};
 use crate::reuse::template::TableForm;
 use crate::tables::external;
@@ -41,6 +42,8 @@ pub(super) struct FoundCore {
     shape: ReportShape,
     /// Field ids of the columns that the scan reads.
     read: Vec<i32>,
+    /// With whose rights, if not with those of whoever asks.
+    reader: Option<Arc<Caller>>,
 }
 
 impl<'a> Cores<'a> {
@@ -65,6 +68,11 @@ impl<'a> Cores<'a> {
             self.found.push(core);
             self.found.len() - 1
         })
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
     }
 
     /// How much was found, to go back to.
@@ -123,14 +131,15 @@ impl<'a> Cores<'a> {
         let all = types.iter().cloned().chain(constants.iter().map(ScalarValue::data_type));
         let parameter_types: Vec<DataType> = all.collect();
         let mut tables: Vec<TableForm> = Vec::new();
-        let core = |FoundCore { shape, read }: FoundCore| {
+        let core = |FoundCore { shape, read, reader }: FoundCore| {
             let known = tables.iter().position(|known| *known == shape.table);
             let table = known.unwrap_or(tables.len());
             if known.is_none() {
                 tables.push(shape.table.clone());
             }
             let parameter_types = parameter_types.clone();
-            Core { shape: Arc::new(ReportShape { parameter_types, ..shape }), table, read }
+            let shape = Arc::new(ReportShape { parameter_types, ..shape });
+            Core { shape, table, read, reader }
         };
         (self.found.into_iter().map(core).collect(), tables, constants)
     }
@@ -232,10 +241,8 @@ impl Source {
             }
         };
         let table = stoa_table(&scan.source)?;
-        let is_plain = table.scans_all()
-            && !table.has_own()
-            && !table.has_reader()
-            && external::refuse_rows(&table.table).is_ok();
+        let is_plain =
+            table.scans_all() && !table.has_own() && external::refuse_rows(&table.table).is_ok();
         let schema = table.table.schema();
         is_plain.then(|| Self {
             table,
@@ -415,7 +422,7 @@ impl Source {
             pinned: Vec::new(),
             parameter_types: Vec::new(),
         };
-        FoundCore { shape, read }
+        FoundCore { shape, read, reader: self.table.reader().cloned() }
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn analysed_operators(
     })
 }
 
-/// The head as the engine shows it, with other lines for its leaves.
+/// The head as the engine shows it, with other lines for its leaves; then those of subqueries.
 fn shown(composite: &Composite, leaf: impl Fn(usize) -> Option<String>) -> String {
     let line = |line: &str| {
         let text = line.trim_start();
@@ -48,7 +48,8 @@ fn shown(composite: &Composite, leaf: impl Fn(usize) -> Option<String>) -> Strin
             None => line.to_owned(),
         }
     };
-    composite.head().shown().lines().map(line).collect::<Vec<_>>().join("\n")
+    let heads = std::iter::once(&**composite.head()).chain(&*composite.scalars);
+    heads.flat_map(|head| head.shown().lines()).map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A composite report, and what it took once it is answered.

@@ -15,6 +15,8 @@
 //! head's computation is not told: the statement is planned, and the planner's answer or error is the answer.
 //! A core asks for rights on exactly those columns that the scan in its place reads.
 //!
+//! A subquery of one value that depends on no row around it is a head of its own, whose value has a place in the others.
+//!
 //! Not here: running the cores (`dispatch`), their execution (`stoa-report`).
 
 mod conditions;
@@ -23,22 +25,25 @@ pub(crate) mod explain;
 mod head;
 mod leaf;
 mod pregroup;
+mod scalars;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use stoa_catalog::TableIdent;
-use stoa_report::Report;
+use stoa_report::{Memory, Report};
 
 use core::Cores;
 
 use super::report::{ReportShape, Values};
 use super::template::TableForm;
+use crate::access::Caller;
 pub(crate) use head::Head;
 
 /// After a form was beyond the bounds of reports, so many of its statements are planned at once before one is tried
@@ -54,6 +59,8 @@ pub(crate) struct Composite {
     /// Values that all statements of the form have; they come after the parameters.
     constants: Vec<ScalarValue>,
     head: Arc<Head>,
+    /// The heads of subqueries of one value; these come behind the values of the call.
+    scalars: Arc<[Head]>,
     /// Statements that are to be planned because one before them was beyond the bounds of reports.
     passed_over: AtomicU32,
 }
@@ -65,6 +72,8 @@ pub(crate) struct Core {
     pub(crate) table: usize,
     /// Field ids of the columns that the scan reads.
     pub(crate) read: Vec<i32>,
+    /// With whose rights, if not with those of whoever asks: those of a view's owner.
+    pub(crate) reader: Option<Arc<Caller>>,
 }
 
 impl Composite {
@@ -76,12 +85,26 @@ impl Composite {
     ) -> Option<Self> {
         let sum = state.aggregate_functions().get("sum").cloned();
         let mut found = Cores::new(types, sum);
-        let above = found.head_of(plan)?;
-        let schema = Arc::clone(plan.schema().inner());
+        let (main, subqueries) = scalars::taken_out(plan, types.len()).ok()?;
+        let above = found.head_of(&main)?;
+        let (of_main, schema) = (found.len(), Arc::clone(plan.schema().inner()));
+        let mut heads = Vec::with_capacity(subqueries.len());
+        for subquery in &subqueries {
+            let before = found.len();
+            let above = found.head_of(subquery)?;
+            heads.push((above, Arc::clone(subquery.schema().inner()), found.len() - before));
+        }
         let (cores, tables, constants) = found.finished();
-        let head = Arc::new(Head::of(above, schema, cores.len(), types, state).await?);
+        let mut scalars = Vec::with_capacity(heads.len());
+        for (above, schema, cores) in heads {
+            scalars.push(Head::of(above, schema, cores, types, state).await?);
+        }
+        let of_scalars = subqueries.iter().map(|subquery| scalars::type_of(subquery));
+        let types: Vec<DataType> = types.iter().cloned().chain(of_scalars).collect();
+        let head = Arc::new(Head::of(above, schema, of_main, &types, state).await?);
         let idents = tables.iter().map(|table| table.ident.clone()).collect();
-        Some(Self { cores, tables, idents, constants, head, passed_over: AtomicU32::new(0) })
+        let (scalars, passed_over) = (scalars.into(), AtomicU32::new(0));
+        Some(Self { cores, tables, idents, constants, head, scalars, passed_over })
     }
 
     /// The reports that it consists of.
@@ -102,6 +125,24 @@ impl Composite {
     /// What computes on their answers.
     pub(crate) fn head(&self) -> &Arc<Head> {
         &self.head
+    }
+
+    /// Computes the answer from those of the cores, with the values of the call; `None` where an expression fails,
+    /// which the planner tells.
+    pub(crate) fn compute(
+        &self,
+        cores: &[RecordBatch],
+        values: &Arc<[ScalarValue]>,
+        memory: &dyn Memory,
+    ) -> Option<RecordBatch> {
+        if self.scalars.is_empty() {
+            return self.head.compute(cores, values, memory).ok();
+        }
+        let mut all = values.to_vec();
+        for scalar in &*self.scalars {
+            all.push(scalars::value_of(&scalar.compute(cores, values, memory).ok()?)?);
+        }
+        self.head.compute(cores, &all.into(), memory).ok()
     }
 
     /// The reports with their values; `None` where the planner must see them.

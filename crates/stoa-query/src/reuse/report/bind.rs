@@ -3,13 +3,14 @@
 //! **Invariant:** a value is what the planner would compare with. What is not plainly so (a literal
 //! of another kind, too many digits, a date written in words) makes it `None`.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type, TimeUnit};
 use chrono::{NaiveDate, NaiveDateTime};
 use datafusion::common::ScalarValue;
 use stoa_report::{Condition, Report, Test, ValueKind, kind_of};
 
 use super::shape::{Operand, ReportShape, ShapeTest};
-use stoa_sql::fingerprint::{Literal, LiteralKind};
+use stoa_sql::fingerprint::{LIST_VALUES_MAX, Literal, LiteralKind};
 
 /// A value that a column is compared with.
 enum Bound {
@@ -91,15 +92,11 @@ fn test(test: &ShapeTest, data_type: &DataType, values: &Values<'_>) -> Option<T
     match test {
         ShapeTest::IsNull => Some(Test::IsNull),
         ShapeTest::IsNotNull => Some(Test::IsNotNull),
-        ShapeTest::Equal(value) => one_of(vec![bound(value)?], is_text),
-        ShapeTest::OneOf(list) => {
-            one_of(list.iter().map(bound).collect::<Option<Vec<_>>>()?, is_text)
-        }
-        ShapeTest::NotEqual(value) => Some(match bound(value)? {
-            Bound::Number(number) => Test::NotEqual(number),
-            Bound::Text(text) => Test::TextNotEqual(text),
-            Bound::Null => never(),
-        }),
+        // The value of a template's place may be a list.
+        ShapeTest::Equal(value) => Some(one_of(bounds(&[*value], data_type, values)?, is_text)),
+        ShapeTest::OneOf(list) => Some(one_of(bounds(list, data_type, values)?, is_text)),
+        ShapeTest::NotEqual(value) => none_of(bounds(&[*value], data_type, values)?, is_text),
+        ShapeTest::NoneOf(list) => none_of(bounds(list, data_type, values)?, is_text),
         ShapeTest::Less(value) => range(None, Some((bound(value)?, false))),
         ShapeTest::LessOrEqual(value) => range(None, Some((bound(value)?, true))),
         ShapeTest::Greater(value) => range(Some((bound(value)?, false)), None),
@@ -118,24 +115,103 @@ fn text_end(end: Option<(Bound, bool)>) -> Option<Option<(Box<str>, bool)>> {
     }
 }
 
-/// One of some values; NULL among them matches nothing.
-fn one_of(values: Vec<Bound>, is_text: bool) -> Option<Test> {
-    let (mut numbers, mut texts) = (Vec::new(), Vec::new());
-    for value in values {
+/// Values that a column is compared with, ascending and distinct.
+#[derive(Default)]
+struct Bounds {
+    numbers: Vec<i128>,
+    texts: Vec<Box<str>>,
+    has_null: bool,
+}
+
+impl Bounds {
+    fn add(&mut self, value: Bound) {
         match value {
-            Bound::Number(number) => numbers.push(number),
-            Bound::Text(text) => texts.push(text),
-            Bound::Null => {}
+            Bound::Number(number) => self.numbers.push(number),
+            Bound::Text(text) => self.texts.push(text),
+            Bound::Null => self.has_null = true,
         }
     }
-    numbers.sort_unstable();
-    numbers.dedup();
-    texts.sort_unstable();
-    texts.dedup();
-    Some(match (is_text, numbers.as_slice()) {
-        (true, _) => Test::TextOneOf(texts),
+
+    fn len(&self) -> usize {
+        self.numbers.len() + self.texts.len()
+    }
+}
+
+/// The values of some operands, lists among them; `None` also where there are too many.
+fn bounds(operands: &[Operand], data_type: &DataType, values: &Values<'_>) -> Option<Bounds> {
+    let mut found = Bounds::default();
+    for operand in operands {
+        match *operand {
+            Operand::Literal { number, negated } => {
+                let literal = values.literals.get(number)?;
+                for value in literal.values() {
+                    found.add(of_literal(&value, negated, data_type)?);
+                }
+            }
+            Operand::Parameter(number) => match values.parameters.get(number)? {
+                ScalarValue::List(list) => {
+                    // Of a list without a value, the planner knows that no row matches: it asks for no rights.
+                    let elements = list.is_valid(0).then(|| list.value(0))?;
+                    (elements.null_count() < elements.len()).then_some(())?;
+                    add_elements(&elements, data_type, &mut found)?;
+                }
+                value => found.add(of_parameter(value, data_type)?),
+            },
+        }
+        if found.len() > LIST_VALUES_MAX {
+            return None;
+        }
+    }
+    found.numbers.sort_unstable();
+    found.numbers.dedup();
+    found.texts.sort_unstable();
+    found.texts.dedup();
+    Some(found)
+}
+
+fn add_elements(elements: &dyn Array, data_type: &DataType, found: &mut Bounds) -> Option<()> {
+    (elements.len() <= LIST_VALUES_MAX).then_some(())?;
+    macro_rules! integers {
+        ($of:ty) => {{
+            let numbers = elements.as_primitive::<$of>();
+            found.has_null |= numbers.null_count() > 0;
+            found.numbers.extend(numbers.iter().flatten().map(i128::from));
+        }};
+    }
+    match elements.data_type() {
+        DataType::Int16 if data_type.is_integer() => integers!(Int16Type),
+        DataType::Int32 if data_type.is_integer() => integers!(Int32Type),
+        DataType::Int64 if data_type.is_integer() => integers!(Int64Type),
+        _ => {
+            for element in 0..elements.len() {
+                let value = ScalarValue::try_from_array(elements, element).ok()?;
+                found.add(of_parameter(&value, data_type)?);
+            }
+        }
+    }
+    Some(())
+}
+
+/// One of some values; NULL among them matches nothing.
+fn one_of(values: Bounds, is_text: bool) -> Test {
+    match (is_text, values.numbers.as_slice()) {
+        (true, _) => Test::TextOneOf(values.texts),
         (false, [one]) => Test::Between(*one, *one),
-        (false, _) => Test::OneOf(numbers),
+        (false, _) => Test::OneOf(values.numbers),
+    }
+}
+
+/// None of some values: with NULL among them no value is surely another one. Of no values, NULL is none either.
+fn none_of(values: Bounds, is_text: bool) -> Option<Test> {
+    if values.has_null {
+        return Some(Test::OneOf(Vec::new()));
+    }
+    Some(match (is_text, values.numbers.as_slice(), values.texts.as_slice()) {
+        (true, _, []) | (false, [], _) => return None,
+        (true, _, [one]) => Test::TextNotEqual(one.clone()),
+        (true, ..) => Test::TextNoneOf(values.texts),
+        (false, [one], _) => Test::NotEqual(*one),
+        (false, ..) => Test::NoneOf(values.numbers),
     })
 }
 

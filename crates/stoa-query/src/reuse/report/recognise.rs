@@ -10,9 +10,9 @@
 
 use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as SqlType, Distinct, Expr, FunctionArg, FunctionArgExpr,
-    FunctionArguments, GroupByExpr, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr,
-    Statement, TableFactor, TimezoneInfo, UnaryOperator, Value,
+    ArrayElemTypeDef, BinaryOperator, CastKind, DataType as SqlType, Distinct, Expr, FunctionArg,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Statement, TableFactor, TimezoneInfo, UnaryOperator, Value,
 };
 use stoa_orc::FIELD_ID_KEY;
 use stoa_report::{Aggregate, Column, Item, Order, ValueKind, kind_of};
@@ -291,10 +291,27 @@ impl Recogniser<'_> {
                 let low = self.operand(low, column)?;
                 (column, ShapeTest::Between(low, self.operand(high, column)?))
             }
-            Expr::InList { expr, list, negated: false } => {
+            Expr::InList { expr, list, negated } => {
                 let column = self.column(expr)?;
-                let values = list.iter().map(|value| self.operand(value, column));
-                (column, ShapeTest::OneOf(values.collect::<Option<_>>()?))
+                let values = match list.as_slice() {
+                    [one] if let Some(list) = self.listed_literals(one) => vec![list],
+                    list => {
+                        let values = list.iter().map(|value| self.operand(value, column));
+                        values.collect::<Option<_>>()?
+                    }
+                };
+                match negated {
+                    false => (column, ShapeTest::OneOf(values)),
+                    true => (column, ShapeTest::NoneOf(values)),
+                }
+            }
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => {
+                let column = self.column(left)?;
+                (column, ShapeTest::OneOf(vec![self.array(right, column)?]))
+            }
+            Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => {
+                let column = self.column(left)?;
+                (column, ShapeTest::NoneOf(vec![self.array(right, column)?]))
             }
             Expr::IsNull(inner) => (self.column(inner)?, ShapeTest::IsNull),
             Expr::IsNotNull(inner) => (self.column(inner)?, ShapeTest::IsNotNull),
@@ -360,6 +377,52 @@ impl Recogniser<'_> {
         fits.then_some(operand)
     }
 
+    /// An array of values that are compared with `column`.
+    fn array(&self, expr: &Expr, column: usize) -> Option<Operand> {
+        if let Expr::Nested(inner) = expr {
+            return self.array(inner, column);
+        }
+        let column = &self.columns.get(column)?.data_type;
+        let (value, cast) = match expr {
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type: SqlType::Array(ArrayElemTypeDef::SquareBracket(of, None)),
+                format: None,
+                ..
+            } => (expr.as_ref(), Some(plain_type(of)?)),
+            Expr::Array(array) => {
+                let [one] = array.elem.as_slice() else { return None };
+                // Texts in an array are texts, whatever they are compared with.
+                let is_text = *column == DataType::Utf8;
+                return self.listed_literals(one).filter(|_| is_text);
+            }
+            plain => (plain, None),
+        };
+        let operand @ Operand::Parameter(number) = self.value(value)? else { return None };
+        let DataType::List(planned) = self.parameter_types.get(number)? else { return None };
+        let planned = planned.data_type();
+        let fits = planned == column || planned.is_integer() && column.is_integer();
+        (fits && cast.is_none_or(|cast| cast == *planned)).then_some(operand)
+    }
+
+    /// The place of a list of literals.
+    fn listed_literals(&self, expr: &Expr) -> Option<Operand> {
+        let number = self.place(expr)?;
+        self.literals
+            .get(number)?
+            .kind
+            .is_list()
+            .then_some(Operand::Literal { number, negated: false })
+    }
+
+    /// The number of the literal in whose place an expression is.
+    fn place(&self, expr: &Expr) -> Option<usize> {
+        let Expr::Value(value) = expr else { return None };
+        let Value::Placeholder(place) = &value.value else { return None };
+        literal_of_place(place)
+    }
+
     fn value(&self, expr: &Expr) -> Option<Operand> {
         match expr {
             Expr::Nested(inner) => self.value(inner),
@@ -372,6 +435,8 @@ impl Recogniser<'_> {
             Expr::Value(value) => {
                 let Value::Placeholder(place) = &value.value else { return None };
                 if let Some(number) = literal_of_place(place) {
+                    // A list is no value.
+                    (!self.literals.get(number)?.kind.is_list()).then_some(())?;
                     return Some(Operand::Literal { number, negated: false });
                 }
                 let number: usize = place.strip_prefix('$')?.parse().ok()?;

@@ -45,11 +45,12 @@ pub(crate) enum ShapeTest {
     GreaterOrEqual(Operand),
     Between(Operand, Operand),
     OneOf(Vec<Operand>),
+    NoneOf(Vec<Operand>),
     IsNull,
     IsNotNull,
 }
 
-/// Where a value comes from.
+/// Where a value comes from, or a list of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operand {
     /// A literal of the statement, perhaps behind a minus.

@@ -6,17 +6,25 @@
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
+use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Select, Value, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DataType as SqlType, Expr, Select, Value, Visitor,
+};
 
 use crate::reuse::report::{days, parse_places};
 use stoa_sql::fingerprint::{Fingerprint, Literal, LiteralKind, literal_of_place, place_of};
 use stoa_sql::walk::Walk;
 
+/// Bytes of the longest list of literals that may be part of a form.
+const PINNED_LIST_BYTES_MAX: usize = 1 << 10;
+
 /// A statement without its values.
 pub(crate) struct Lift {
     /// Its text, with parameters.
     pub(crate) text: String,
+    /// How many parameters it has of its own; those that were literals come behind them.
+    pub(crate) parameters: usize,
     /// Numbers of the literals that are parameters now, in order.
     pub(crate) values: Vec<usize>,
     /// Those that stayed, with their texts.
@@ -24,15 +32,13 @@ pub(crate) struct Lift {
 }
 
 impl Lift {
-    /// `None` where nothing can be lifted, or the text has parameters already.
+    /// `None` where there is nothing for which values come, or too much that does not.
     pub(crate) fn of(fingerprint: &Fingerprint<'_>) -> Option<Self> {
         let statement = parse_places(fingerprint)?;
         let mut compared = Compared::default();
         let _ = statement.walk(&mut compared);
-        if compared.has_parameters || compared.numbers.is_empty() {
-            return None;
-        }
-        let mut lift = Self { text: String::new(), values: Vec::new(), pinned: Vec::new() };
+        let (parameters, text) = (compared.parameters, String::new());
+        let mut lift = Self { text, parameters, values: Vec::new(), pinned: Vec::new() };
         let mut rest = fingerprint.text.as_str();
         for (number, literal) in fingerprint.literals.iter().enumerate() {
             let place = place_of(number, literal.kind);
@@ -41,14 +47,17 @@ impl Lift {
             rest = after;
             if compared.numbers.contains(&number) && value_of(literal).is_some() {
                 lift.values.push(number);
-                write!(lift.text, "${}", lift.values.len()).ok()?;
+                write!(lift.text, "${}", parameters + lift.values.len()).ok()?;
             } else {
+                if literal.kind.is_list() && literal.text.len() > PINNED_LIST_BYTES_MAX {
+                    return None;
+                }
                 lift.pinned.push((number, literal.text.to_string()));
                 write_literal(&mut lift.text, literal)?;
             }
         }
         lift.text.push_str(rest);
-        (!lift.values.is_empty()).then_some(lift)
+        (lift.parameters + lift.values.len() > 0).then_some(lift)
     }
 }
 
@@ -60,13 +69,25 @@ pub(super) fn value_of(literal: &Literal<'_>) -> Option<ScalarValue> {
         LiteralKind::Date => ScalarValue::Date32(Some(days(&literal.text)?)),
         // Their types depend on their digits.
         LiteralKind::Decimal | LiteralKind::Timestamp => return None,
+        LiteralKind::Integers => list_of(&DataType::Int64, literal)?,
+        LiteralKind::Texts => list_of(&DataType::Utf8, literal)?,
+        LiteralKind::Dates => list_of(&DataType::Date32, literal)?,
     })
+}
+
+fn list_of(of: &DataType, list: &Literal<'_>) -> Option<ScalarValue> {
+    let values = list.values().map(|value| value_of(&value)).collect::<Option<Vec<_>>>()?;
+    Some(ScalarValue::List(ScalarValue::new_list_nullable(&values, of)))
 }
 
 fn write_literal(text: &mut String, literal: &Literal<'_>) -> Option<()> {
     let quoted = literal.text.replace('\'', "''");
     match literal.kind {
-        LiteralKind::Integer | LiteralKind::Decimal => text.push_str(&literal.text),
+        LiteralKind::Integer
+        | LiteralKind::Decimal
+        | LiteralKind::Integers
+        | LiteralKind::Texts
+        | LiteralKind::Dates => text.push_str(&literal.text),
         LiteralKind::Text => write!(text, "'{quoted}'").ok()?,
         LiteralKind::Date => write!(text, "DATE '{quoted}'").ok()?,
         LiteralKind::Timestamp => write!(text, "TIMESTAMP '{quoted}'").ok()?,
@@ -78,7 +99,8 @@ fn write_literal(text: &mut String, literal: &Literal<'_>) -> Option<()> {
 #[derive(Default)]
 struct Compared {
     numbers: Vec<usize>,
-    has_parameters: bool,
+    /// The greatest number of a parameter.
+    parameters: usize,
 }
 
 impl Visitor for Compared {
@@ -95,7 +117,8 @@ impl Visitor for Compared {
         if let Expr::Value(value) = expr
             && let Value::Placeholder(name) = &value.value
         {
-            self.has_parameters |= literal_of_place(name).is_none();
+            let number = name.strip_prefix('$').and_then(|number| number.parse().ok());
+            self.parameters = self.parameters.max(number.unwrap_or(0));
         }
         ControlFlow::Continue(())
     }
@@ -131,7 +154,7 @@ impl Compared {
         for value in values {
             // As in PostgreSQL, `'2026-01-31'::date` reads the text as a value of that type reads it.
             let value = match value {
-                Expr::Cast { expr, data_type: DataType::Date, format: None, .. } => expr.as_ref(),
+                Expr::Cast { expr, data_type: SqlType::Date, format: None, .. } => expr.as_ref(),
                 value => value,
             };
             if let Expr::Value(value) = value
@@ -155,7 +178,7 @@ mod tests {
 
     fn lifted(sql: &str) -> Option<(String, usize)> {
         let lift = Lift::of(&Fingerprint::of(sql)?)?;
-        Some((lift.text, lift.values.len()))
+        Some((lift.text, lift.parameters + lift.values.len()))
     }
 
     #[test]
@@ -170,11 +193,11 @@ mod tests {
         assert_eq!(
             text,
             "SELECT a + 1, 'x' FROM t WHERE a = $1 AND (b <> $2 OR $3 < t.c) \
-             AND d BETWEEN $4 AND $5 AND e IN ($6, $7) AND f + 1 = 2 \
+             AND d BETWEEN $4 AND $5 AND e IN ($6) AND f + 1 = 2 \
              AND g > 1.5 AND h = -3 AND lower(i) = 'x' \
-             AND j >= $8::date AND j < CAST($9 AS date) LIMIT 10"
+             AND j >= $7::date AND j < CAST($8 AS date) LIMIT 10"
         );
-        assert_eq!(values, 9);
+        assert_eq!(values, 8);
         assert_eq!(
             lifted("SELECT a FROM t WHERE a IN (SELECT b > 1 FROM u WHERE c = 'it''s')").unwrap().0,
             "SELECT a FROM t WHERE a IN (SELECT b > 1 FROM u WHERE c = $1)"
@@ -182,10 +205,30 @@ mod tests {
     }
 
     #[test]
+    fn values_that_are_lifted_come_behind_parameters() {
+        let lifted = |sql| lifted(sql).unwrap();
+        assert_eq!(
+            lifted("SELECT a FROM t WHERE a = $2 AND b = 2 AND c IN (3, 4) LIMIT $1"),
+            ("SELECT a FROM t WHERE a = $2 AND b = $3 AND c IN ($4) LIMIT $1".to_owned(), 4)
+        );
+        let bare = "SELECT a FROM t WHERE a = $1";
+        assert_eq!(lifted(bare), (bare.to_owned(), 1));
+    }
+
+    #[test]
+    fn long_lists_are_no_part_of_a_form() {
+        let with_list = |values: usize| {
+            let list = "'value', ".repeat(values) + "'last'";
+            lifted(&format!("SELECT a FROM t WHERE a = 1 AND lower(b) IN ({list})"))
+        };
+        assert!(with_list(1).is_some_and(|(text, _)| text.ends_with("IN ('value', 'last')")));
+        assert_eq!(with_list(200), None);
+    }
+
+    #[test]
     fn nothing_is_lifted_where_nothing_is_compared() {
         assert_eq!(lifted("SELECT 1"), None);
         assert_eq!(lifted("SELECT a FROM t LIMIT 3"), None);
-        assert_eq!(lifted("SELECT a FROM t WHERE a = $1 AND b = 2"), None);
         assert_eq!(lifted("SELECT a FROM t WHERE d = DATE 'tomorrow'"), None);
     }
 }

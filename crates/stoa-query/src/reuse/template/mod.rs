@@ -14,9 +14,12 @@
 //! in full. Templates are of one namespace and one set of session options. Tables are looked up again
 //! at each call; where one has other columns now, its templates are not used.
 //!
+//! A list of values, of any length, comes in the place of one value (`lists`).
+//!
 //! Not here: reports, which need no plan at all ([`crate::reuse::report`]).
 
 mod lift;
+mod lists;
 mod plan;
 mod statement;
 

@@ -15,10 +15,12 @@ use stoa_error::Result;
 use stoa_table::Table;
 use uuid::Uuid;
 
+use super::lists::{self, Lists};
 use crate::reuse::composite::Composite;
 use crate::reuse::results::{self, Asked, ResultKey, TableVersion};
 use crate::tables::data::Data;
 use crate::tables::table::{StoaTable, only_reads_tables, stoa_table};
+use crate::tables::view::ViewUse;
 use stoa_semantics::errors::from_datafusion;
 use stoa_semantics::parameters::{fit, fold_cast, index_of};
 
@@ -28,9 +30,11 @@ pub(crate) struct PlanTemplate {
     plan: LogicalPlan,
     types: Vec<DataType>,
     /// The tables it reads, as they were when it was made.
-    tables: Vec<TableForm>,
+    tables: Vec<PlannedTable>,
     /// Namespace and options of the session that it was made for.
     context: Arc<str>,
+    /// The views whose queries are in it.
+    views: Arc<[ViewUse]>,
     /// The same as reports, if it can be computed from some.
     composite: Option<Arc<Composite>>,
 }
@@ -41,6 +45,14 @@ pub(crate) struct TableForm {
     pub(crate) ident: TableIdent,
     pub(crate) uuid: Uuid,
     pub(crate) schema_id: i32,
+}
+
+/// A table of a plan.
+#[derive(Debug)]
+struct PlannedTable {
+    form: TableForm,
+    /// Whether it is read with the rights of whoever executes the plan, and not with those of a view's owner.
+    is_callers: bool,
 }
 
 impl TableForm {
@@ -57,11 +69,12 @@ impl TableForm {
 }
 
 impl PlanTemplate {
-    /// The template of `plan`, whose parameters have these `types`; `None` where its values must be
+    /// The template of `plan`, whose parameters have these `types` and which has the queries of `views`; `None` where its values must be
     /// seen to plan it well, or where it reads other things than tables.
     pub(crate) async fn of(
         plan: &LogicalPlan,
         types: &[DataType],
+        views: Arc<[ViewUse]>,
         state: &SessionState,
         context: Arc<str>,
     ) -> Option<Self> {
@@ -77,7 +90,12 @@ impl PlanTemplate {
             return None;
         }
         let composite = Composite::of(&plan, types, state).await.map(Arc::new);
-        Some(Self { plan, types: types.to_vec(), tables, context, composite })
+        Some(Self { plan, types: types.to_vec(), tables, context, views, composite })
+    }
+
+    /// The views whose queries are in it. Who uses the plan asks whether they are still the same, and may be read.
+    pub(crate) fn views(&self) -> &Arc<[ViewUse]> {
+        &self.views
     }
 
     /// The same as reports, if it can be computed from some.
@@ -98,16 +116,16 @@ impl PlanTemplate {
     /// Whether its tables are still as they were.
     pub(crate) async fn is_current(&self, data: &Data) -> bool {
         for table in &self.tables {
-            if !table.is_current(data).await {
+            if !table.form.is_current(data).await {
                 return false;
             }
         }
         true
     }
 
-    /// The tables it reads, as they were when it was made.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableForm> {
-        self.tables.iter()
+    /// The tables that it reads for whoever executes it, as they were when it was made.
+    pub(crate) fn callers_tables(&self) -> impl Iterator<Item = &TableForm> {
+        self.tables.iter().filter(|table| table.is_callers).map(|table| &table.form)
     }
 
     /// Whether it reads any table.
@@ -118,7 +136,7 @@ impl PlanTemplate {
     /// What an answer now depends on; `None` where a table is another one.
     pub(crate) async fn result_key(&self, data: &Data, asked: &Asked) -> Option<ResultKey> {
         let mut versions = BTreeSet::new();
-        for known in &self.tables {
+        for PlannedTable { form: known, .. } in &self.tables {
             let snapshot = data.snapshot(&known.ident).await.ok()?;
             let fresh = match snapshot.fresh.is_empty() {
                 true => (0, 0),
@@ -146,6 +164,10 @@ impl PlanTemplate {
         if values.is_empty() {
             return Ok(Some(self.plan.clone()));
         }
+        if !lists::have_types(&values, &self.types) {
+            return Ok(None);
+        }
+        let lists = Lists::of(&values, &self.types);
         let put = |expr: Expr| match &expr {
             Expr::Placeholder(place) => {
                 match index_of(&place.id).and_then(|index| values.get(index)) {
@@ -157,7 +179,16 @@ impl PlanTemplate {
         };
         let plan = self.plan.clone();
         let bound = plan.transform_up_with_subqueries(|node| match holds_values(&node) {
-            true => node.map_expressions(|expr| expr.transform_up(put))?.transform_data(no_rows),
+            true => {
+                let node = match &lists {
+                    Some(lists) => {
+                        node.map_expressions(|expr| expr.transform_up(|e| lists.put(e)))?
+                    }
+                    None => Transformed::no(node),
+                };
+                let put = |node: LogicalPlan| node.map_expressions(|expr| expr.transform_up(put));
+                node.transform_data(put)?.transform_data(no_rows)
+            }
             false => Ok(Transformed::no(node)),
         });
         bound.map(|bound| Some(bound.data)).map_err(from_datafusion)
@@ -181,6 +212,13 @@ fn no_rows(node: LogicalPlan) -> EngineResult<Transformed<LogicalPlan>> {
 /// The values as their places want them; `None` where one does not fit exactly.
 pub(super) fn fitting(values: &[ScalarValue], types: &[DataType]) -> Option<Vec<ScalarValue>> {
     let of_type = |(value, wanted): (&ScalarValue, &DataType)| {
+        if let (ScalarValue::List(list), false) = (value, matches!(wanted, DataType::List(_))) {
+            return lists::fitting(list, wanted);
+        }
+        // Where no row matches, planning in full finds that nothing is to be read.
+        if matches!(value, ScalarValue::List(_)) && !lists::has_value(value) {
+            return None;
+        }
         // A text is read as PostgreSQL reads it, which is planning's work.
         if value.data_type() == DataType::Utf8
             && matches!(
@@ -252,15 +290,21 @@ fn is_bound(expr: &Expr) -> bool {
     }
 }
 
-fn tables_of(plan: &LogicalPlan) -> EngineResult<Vec<TableForm>> {
-    let mut tables: Vec<TableForm> = Vec::new();
+fn tables_of(plan: &LogicalPlan) -> EngineResult<Vec<PlannedTable>> {
+    let mut tables: Vec<PlannedTable> = Vec::new();
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
-            && let Some(StoaTable { table, .. }) = stoa_table(&scan.source)
-            && tables.iter().all(|known| known.ident != *table.ident())
+            && let Some(read) = stoa_table(&scan.source)
         {
-            let (uuid, schema_id) = (table.uuid(), table.schema_id());
-            tables.push(TableForm { ident: table.ident().clone(), uuid, schema_id });
+            let (StoaTable { table, .. }, is_callers) = (&read, !read.has_reader());
+            match tables.iter_mut().find(|known| known.form.ident == *table.ident()) {
+                Some(known) => known.is_callers |= is_callers,
+                None => {
+                    let (uuid, schema_id) = (table.uuid(), table.schema_id());
+                    let form = TableForm { ident: table.ident().clone(), uuid, schema_id };
+                    tables.push(PlannedTable { form, is_callers });
+                }
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -281,6 +325,7 @@ fn compared_places(expr: &Expr) -> usize {
         Expr::InList(InList { expr, list, .. }) if is_column(expr) => {
             list.iter().filter(|item| is_bound(item)).count()
         }
+        Expr::ScalarFunction(call) => usize::from(lists::any_of(call).is_some()),
         _ => 0,
     }
 }

@@ -87,6 +87,15 @@ impl ScanMetrics {
         progress.add_work(work);
     }
 
+    /// Adds what a scan through chunks has looked at.
+    pub(super) fn record_chunks(&self, work: &ReportWork, progress: &Progress) {
+        self.row_groups_total.add(count_of(work.row_groups_total));
+        self.row_groups_pruned.add(count_of(work.row_groups_total - work.row_groups_read));
+        self.chunk_hits.add(count_of(work.chunk_hits));
+        self.chunk_misses.add(count_of(work.chunk_misses));
+        progress.add_work(work);
+    }
+
     /// Adds one call for bytes, which took what lies between `before` and `after`.
     pub(super) fn record_read(&self, before: &ReadCounts, after: &ReadCounts, progress: &Progress) {
         let requests = after.requests - before.requests;

@@ -11,11 +11,11 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 use futures::stream;
 use stoa_error::Place;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_ingest::FreshRows;
 use stoa_orc::{Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::{RangeReader, ReadMetrics};
-use stoa_report::Report;
+use stoa_report::{ChunkScan, FileScan, Report};
 use stoa_store::Charge;
 use stoa_table::{FileFormat, RowOptions, RowReader, ScanFile};
 
@@ -36,6 +36,8 @@ pub(super) struct SplitReader {
     pub(super) batch_rows: usize,
     pub(super) metrics: ScanMetrics,
     pub(super) progress: Arc<Progress>,
+    /// Plain files are read through chunks.
+    pub(super) chunks: Option<Arc<ChunkScan>>,
 }
 
 /// A split that is being read.
@@ -50,8 +52,18 @@ struct OpenSplit {
 enum SplitRows {
     /// Out of an ORC file that has nothing but them.
     Plain(Decoder),
+    /// The same, through chunks.
+    Chunks(Box<ChunkRows>),
     /// Out of any other file.
     Others(RowReader),
+}
+
+/// The rows of a split, out of chunks.
+struct ChunkRows {
+    scan: FileScan,
+    split: Split,
+    /// Whether any of them have been given.
+    given: bool,
 }
 
 impl OpenSplit {
@@ -63,7 +75,7 @@ impl OpenSplit {
 }
 
 /// The bytes of one file.
-struct FileSource {
+pub(super) struct FileSource {
     reader: RangeReader,
     counters: Arc<ReadMetrics>,
     file: Arc<ScanFile>,
@@ -158,15 +170,71 @@ impl SplitReader {
             let rows = SplitRows::Others(self.open_rows(&source, split).await?);
             return Ok(OpenSplit { source, rows, rows_left });
         }
-        let metadata = self.metadata(&source).await?;
+        if let Some(scan) = &self.chunks {
+            match self.open_chunks(scan, &source, split).await {
+                Ok(Some(scan)) => {
+                    let rows = ChunkRows { scan, split: split.clone(), given: false };
+                    let rows = SplitRows::Chunks(Box::new(rows));
+                    return Ok(OpenSplit { source, rows, rows_left });
+                }
+                Ok(None) => {}
+                // The file is another one than before, which does not matter to who reads it anew.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let rows = SplitRows::Plain(self.decoder(&source, split).await?);
+        Ok(OpenSplit { source, rows, rows_left })
+    }
+
+    /// Begins to read a split through chunks; `None` where it has none.
+    pub(super) async fn open_chunks(
+        &self,
+        scan: &Arc<ChunkScan>,
+        source: &FileSource,
+        split: &Split,
+    ) -> Result<Option<FileScan>> {
+        let reports = &self.table.reports;
+        let parts = (split.part, split.parts);
+        let open = reports.scan_file(scan, &split.file, parts, &source.counters);
+        self.counted(source, open).await
+    }
+
+    /// Decodes a split of a plain file.
+    async fn decoder(&self, source: &FileSource, split: &Split) -> Result<Decoder> {
+        let metadata = self.metadata(source).await?;
         let options = ReadOptions::default()
             .with_projection(Projection::Fields(Arc::clone(&self.stored)))
             .with_predicate(self.predicate.clone())
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
-        let decoder =
-            Decoder::new(metadata, options).map_err(|e| e.at(Place::file(&split.file.location)))?;
-        Ok(OpenSplit { source, rows: SplitRows::Plain(decoder), rows_left })
+        Decoder::new(metadata, options).map_err(|e| e.at(Place::file(&split.file.location)))
+    }
+
+    /// The next rows out of chunks; a decoder instead, where nothing was given yet of a file that is found to be
+    /// another one than before.
+    async fn next_of_chunks(
+        &self,
+        source: &FileSource,
+        rows: &mut ChunkRows,
+    ) -> Result<Result<Option<RecordBatch>, Decoder>> {
+        let next = {
+            let _timer = self.metrics.baseline.elapsed_compute().timer();
+            self.counted(source, rows.scan.next()).await
+        };
+        self.metrics.record_chunks(&rows.scan.take_work(), &self.progress);
+        match next {
+            Ok(batch) => {
+                rows.given = true;
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                self.metrics.baseline.record_output(rows);
+                Ok(Ok(batch))
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict && !rows.given => {
+                Ok(Err(self.decoder(source, &rows.split).await?))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Begins to read a file that has deleted rows or is not ORC.
@@ -201,8 +269,15 @@ impl SplitReader {
     }
 
     async fn next_batch(&self, split: &mut OpenSplit) -> Result<Option<RecordBatch>> {
+        if let SplitRows::Chunks(rows) = &mut split.rows {
+            match self.next_of_chunks(&split.source, rows).await? {
+                Ok(batch) => return Ok(batch),
+                Err(decoder) => split.rows = SplitRows::Plain(decoder),
+            }
+        }
         let location = &split.source.file.location;
         let decoder = match &mut split.rows {
+            SplitRows::Chunks(_) => return Ok(None),
             SplitRows::Plain(decoder) => decoder,
             SplitRows::Others(rows) => {
                 let batch = self.counted(&split.source, rows.next()).await?;
@@ -242,7 +317,7 @@ impl SplitReader {
     }
 
     /// Counts what is read meanwhile as this scan's.
-    async fn counted<T>(&self, source: &FileSource, work: impl Future<Output = T>) -> T {
+    pub(super) async fn counted<T>(&self, source: &FileSource, work: impl Future<Output = T>) -> T {
         let before = source.counters.counts();
         // Operators may run on tasks of their own, whose requests nobody else counts for the query.
         let charge = Arc::<Charge>::default();
@@ -254,7 +329,7 @@ impl SplitReader {
 }
 
 impl FileSource {
-    fn open(file: &Arc<ScanFile>) -> Self {
+    pub(super) fn open(file: &Arc<ScanFile>) -> Self {
         let counters = Arc::new(ReadMetrics::default());
         let reader = file.reader.clone().with_metrics(Arc::clone(&counters));
         Self { reader, counters, file: Arc::clone(file) }

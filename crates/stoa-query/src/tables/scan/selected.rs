@@ -59,7 +59,7 @@ fn add(conditions: &mut Vec<Condition>, new: Condition) {
 }
 
 /// Where the column is among those of a report; it is added if it is not.
-fn column_index(columns: &mut Vec<Column>, table: &Schema, id: i32) -> Option<usize> {
+pub(super) fn column_index(columns: &mut Vec<Column>, table: &Schema, id: i32) -> Option<usize> {
     if let Some(index) = columns.iter().position(|column| column.field_id == id) {
         return Some(index);
     }
@@ -67,7 +67,7 @@ fn column_index(columns: &mut Vec<Column>, table: &Schema, id: i32) -> Option<us
     Some(columns.len() - 1)
 }
 
-fn column(table: &Schema, field_id: i32) -> Option<Column> {
+pub(super) fn column(table: &Schema, field_id: i32) -> Option<Column> {
     let has_id = |field: &Arc<arrow::datatypes::Field>| id_of(field.metadata()) == Some(field_id);
     let position = table.fields().iter().position(has_id)?;
     let data_type = table.field(position).data_type().clone();
@@ -75,12 +75,12 @@ fn column(table: &Schema, field_id: i32) -> Option<Column> {
     Some(Column { position, field_id, data_type })
 }
 
-fn id_of(metadata: &std::collections::HashMap<String, String>) -> Option<i32> {
+pub(super) fn id_of(metadata: &std::collections::HashMap<String, String>) -> Option<i32> {
     metadata.get(FIELD_ID_KEY)?.parse().ok()
 }
 
 /// The column that a part of a predicate is about, and what it asks of its values.
-fn test_of(part: &Predicate) -> Option<(i32, Test)> {
+pub(super) fn test_of(part: &Predicate) -> Option<(i32, Test)> {
     let (column, test) = match part {
         Predicate::Compare { column, op, value } => (column, comparison(*op, value)?),
         Predicate::In { column, values } => (column, one_of(values)?),

@@ -28,11 +28,17 @@ pub struct Home {
 impl Home {
     /// An engine with a commit log.
     pub async fn new() -> Self {
+        Self::with_cache(EngineOptions::new(Url::parse("file:///").unwrap()).cache_bytes_max).await
+    }
+
+    /// An engine with a commit log that keeps so many bytes of what it has read.
+    pub async fn with_cache(cache_bytes_max: usize) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = |name: &str| Url::from_directory_path(directory.path().join(name)).unwrap();
         let logs = Some(url("log"));
-        let options = EngineOptions { logs, ..EngineOptions::new(url("warehouse")) };
-        let engine = Engine::open(options).await.unwrap();
+        let options = EngineOptions::new(url("warehouse"));
+        let engine =
+            Engine::open(EngineOptions { logs, cache_bytes_max, ..options }).await.unwrap();
         let session = |off: &[&str]| {
             let session = engine.session(SessionOptions::default());
             off.iter().for_each(|name| session.set(name, Some("off")).unwrap());

@@ -19,9 +19,9 @@ Examples:
   stoa bench cluster --catalog postgres://me@localhost/new
   stoa bench cluster --catalog postgres://me@localhost/new --daemons 5 --rows 50000000 --json
 
-Starts a daemon on its own warehouse, then others, and sends each report to a random one of them. Prints
-what a report costs on one daemon and on all, and what clients see second by second while daemons
-join, while one is killed, and while it comes back.")]
+Starts daemons that know nothing of each other, then one alone, which others join, and sends each report to a
+random one of them. Prints what a report costs on daemons apart, on one and on all together, and what
+clients see second by second while daemons join, while one is killed, and while it comes back.")]
 pub struct ClusterArgs {
     /// A new database for the catalog: postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "URL")]
@@ -37,6 +37,10 @@ pub struct ClusterArgs {
     /// Clients at once, for each daemon
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     clients: u16,
+
+    /// Give each daemon one processor, as far as there are enough
+    #[arg(long)]
+    pin: bool,
 
     /// Memory for data of each daemon, such as 64MB; with less than the table needs, reports are forwarded
     #[arg(long, value_name = "BYTES")]
@@ -71,6 +75,7 @@ pub(super) async fn cluster(args: ClusterArgs) -> Result<()> {
         daemons: usize::from(args.daemons),
         spec: args.spec.into(),
         clients: usize::from(args.clients),
+        pin: args.pin,
         cache_memory: args.cache_memory,
         duration: args.duration,
         check_every: args.check_every,
@@ -81,16 +86,27 @@ pub(super) async fn cluster(args: ClusterArgs) -> Result<()> {
 
 fn text(result: &ClusterResult) -> String {
     let mut out = String::from(
-        "daemons    reports/s     p50     p99   CPU per report   forwarded   hedged   reads per report\n",
+        "daemons         reports/s     p50     p99   CPU per report   forwarded   hedged   reads per report\n",
     );
-    for Steady { daemons, per_second, p50_us, p99_us, cpu_us, forwarded, hedged, reads, .. } in
-        &result.steady
+    for Steady {
+        daemons,
+        apart,
+        per_second,
+        p50_us,
+        p99_us,
+        cpu_us,
+        forwarded,
+        hedged,
+        reads,
+        ..
+    } in &result.steady
     {
+        let apart = if *apart { "apart" } else { "" };
         let (forwarded, hedged) = (forwarded * 100.0, hedged * 100.0);
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            "{daemons:>7} {:>12} {p50_us:>4} µs {p99_us:>4} µs {cpu_us:>13.1} µs {forwarded:>9.1} % {hedged:>6.2} % \
+            "{daemons:>7} {apart:5} {:>11} {p50_us:>4} µs {p99_us:>4} µs {cpu_us:>13.1} µs {forwarded:>9.1} % {hedged:>6.2} % \
              {reads:>18.4}",
             count(*per_second as u64),
         );

@@ -10,6 +10,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result as EngineResult;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -45,9 +46,13 @@ pub(super) fn with_functions(plan: LogicalPlan, types: &[DataType]) -> EngineRes
         let place = Place { number, of, name: format!("value_{}", number + 1), signature };
         Ok(Transformed::yes(ScalarUDF::from(place).call(Vec::new())))
     };
-    // Places are in conditions only: no column is called by one.
-    let replaced =
-        plan.transform_up(|node| node.map_expressions(|expr| expr.transform_up(function)));
+    let replaced = plan.transform_up(|node| {
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|expr| {
+            let name = names.save(&expr);
+            Ok(expr.transform_up(function)?.update_data(|expr| name.restore(expr)))
+        })
+    });
     replaced.map(|replaced| replaced.data)
 }
 
@@ -74,6 +79,8 @@ impl ScalarUDFImpl for Place {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
         let value = VALUES.with_borrow(|values| values.get(self.number).cloned());
+        // A list is for reports, which look up each of its values.
+        let value = value.filter(|value| value.data_type() == self.of);
         value.map(ColumnarValue::Scalar).ok_or_else(|| internal("a place without a value"))
     }
 }

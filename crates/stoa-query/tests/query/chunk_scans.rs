@@ -1,0 +1,264 @@
+//! Scans out of the memory of reports, and filters that joins and limits make on the way, answer as scans that decode
+//! the files each time.
+
+use futures::StreamExt;
+use stoa_query::Outcome;
+
+use crate::statements::{Home, answer};
+
+/// Random choices, the same in each run.
+struct Choices(u64);
+
+impl Choices {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 33) as usize % count
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    fn condition(&mut self, depth: usize) -> String {
+        let n = self.below(97);
+        match self.below(if depth == 0 { 10 } else { 13 }) {
+            0 => format!("account {} {n}", self.one(&["=", "<", ">=", "<>", ">"])),
+            1 => format!("account IN ({n}, {}, {})", n / 2, n + 200),
+            2 => format!("day BETWEEN DATE '2026-01-{:02}' AND DATE '2026-01-19'", 1 + n % 28),
+            3 => format!(
+                "region {} '{}'",
+                self.one(&["=", "<>", "<", ">="]),
+                self.one(&["eu", "us", "", "b"])
+            ),
+            4 => format!("region LIKE '{}%'", self.one(&["e", "Ün", "a", "zz"])),
+            5 => format!("clicks {} {}", self.one(&["<", ">", "="]), n as i64 * 20 - 1000),
+            6 => format!("cost {} {}.50", self.one(&["<", ">=", "="]), n * 50),
+            7 => format!("rate {} {n}.5", self.one(&["<", "=", ">"])),
+            8 => format!(
+                "{} IS {} NULL",
+                self.one(&["day", "region", "cost", "large", "at"]),
+                self.one(&["", "NOT"])
+            ),
+            9 => format!("at >= TIMESTAMP '2026-01-02 {:02}:00:00'", n % 24),
+            10 => format!("({} OR {})", self.condition(depth - 1), self.condition(depth - 1)),
+            11 => format!("({} AND {})", self.condition(depth - 1), self.condition(depth - 1)),
+            _ => format!("NOT ({})", self.condition(depth - 1)),
+        }
+    }
+
+    /// A statement, and whether the order of its rows is known.
+    fn statement(&mut self) -> (String, bool) {
+        let condition = self.condition(2);
+        let other = self.condition(1);
+        let columns = self.one(&[
+            "*",
+            "account, day, region",
+            "large, cost, rate",
+            "at, clicks",
+            "region",
+            "day, account, added",
+        ]);
+        match self.below(9) {
+            0 | 1 => (format!("SELECT {columns} FROM events WHERE {condition}"), false),
+            2 => (
+                format!(
+                    "SELECT region, day, count(*), sum(cost), min(large), max(at) FROM events WHERE {condition} GROUP BY region, day"
+                ),
+                false,
+            ),
+            3 => (
+                format!(
+                    "SELECT e.account, e.cost, a.name FROM events e JOIN accounts a ON a.id = e.account WHERE a.id < {} AND {condition}",
+                    self.below(97)
+                ),
+                false,
+            ),
+            4 => (
+                format!(
+                    "SELECT count(*), sum(clicks) FROM events WHERE account IN (SELECT id FROM accounts WHERE name LIKE '%{}') AND {condition}",
+                    self.below(10)
+                ),
+                false,
+            ),
+            5 => (
+                format!(
+                    "SELECT account, clicks FROM events WHERE {condition} ORDER BY clicks DESC NULLS LAST, account, cost LIMIT {}",
+                    1 + self.below(20)
+                ),
+                true,
+            ),
+            6 => (
+                format!(
+                    "SELECT min(day), max(cost), min(region), max(clicks) FROM events WHERE {condition}"
+                ),
+                false,
+            ),
+            7 => (
+                format!(
+                    "SELECT a.day, count(*) FROM (SELECT * FROM events WHERE {condition}) a JOIN (SELECT DISTINCT day, region FROM events WHERE {other}) b ON a.day = b.day AND a.region = b.region GROUP BY a.day"
+                ),
+                false,
+            ),
+            _ => (
+                format!(
+                    "SELECT id FROM accounts WHERE NOT EXISTS (SELECT FROM events WHERE account = id AND {condition})"
+                ),
+                false,
+            ),
+        }
+    }
+}
+
+/// One engine that keeps what it scans, and one that never does.
+struct Homes {
+    keeping: Home,
+    decoding: Home,
+}
+
+impl Homes {
+    async fn new() -> Self {
+        let homes = Self { keeping: Home::new().await, decoding: Home::with_cache(0).await };
+        for home in [&homes.keeping, &homes.decoding] {
+            home.fill().await;
+        }
+        homes.run("CREATE TABLE accounts (id bigint, name text)").await;
+        let values = (0..120).map(|n| format!("({n}, 'account {n}')")).collect::<Vec<_>>();
+        homes
+            .run(&format!("INSERT INTO accounts VALUES {}, (NULL, 'nobody')", values.join(", ")))
+            .await;
+        homes.run("FLUSH TABLE accounts").await;
+        homes
+    }
+
+    async fn run(&self, sql: &str) {
+        self.keeping.run(sql).await;
+        self.decoding.run(sql).await;
+    }
+
+    async fn compare(&self, choices: &mut Choices, statements: usize) {
+        for _ in 0..statements {
+            let (sql, ordered) = choices.statement();
+            let expected = answer(&self.decoding.long, &sql, &[], ordered).await;
+            for _ in 0..2 {
+                let found = answer(&self.keeping.long, &sql, &[], ordered).await;
+                assert_eq!(found, expected, "{sql}");
+            }
+        }
+    }
+}
+
+/// The sum of what the scans of a statement counted under a name.
+async fn counted(home: &Home, sql: &str, name: &str) -> f64 {
+    let lines = answer(&home.long, &format!("EXPLAIN ANALYZE {sql}"), &[], true).await;
+    let text = lines.join("\n");
+    let before = format!(" {name}=");
+    let values = text.split(&before).skip(1);
+    values
+        .map(|rest| {
+            let end = rest.find([',', ']']).unwrap();
+            let (number, unit) = rest[..end].split_once(' ').unwrap_or((&rest[..end], ""));
+            number.parse::<f64>().unwrap() * if unit == "K" { 1e3 } else { 1.0 }
+        })
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scans_of_chunks_answer_as_scans_of_files() {
+    let homes = Homes::new().await;
+    let mut choices = Choices(7);
+    homes.compare(&mut choices, 120).await;
+    homes.run("DELETE FROM events WHERE account % 7 = 3").await;
+    homes.run("UPDATE events SET cost = NULL, region = 'moved' WHERE account = 40").await;
+    homes.compare(&mut choices, 40).await;
+    for changes in [
+        ["ALTER COLUMN clicks TYPE bigint", "ALTER COLUMN cost TYPE decimal(20,2)"],
+        ["RENAME COLUMN rate TO rated", "ADD COLUMN rate double"],
+        ["DROP COLUMN added", "ADD COLUMN added text"],
+    ] {
+        for change in changes {
+            homes.run(&format!("ALTER TABLE events {change}")).await;
+        }
+        homes.compare(&mut choices, 20).await;
+    }
+    homes
+        .run("INSERT INTO events (account, day, region, added) VALUES (1, NULL, 'new', 'x')")
+        .await;
+    homes.compare(&mut choices, 30).await;
+    homes.run("FLUSH TABLE events").await;
+    homes.compare(&mut choices, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_scanned_again_is_in_memory() {
+    let homes = Homes::new().await;
+    let sql = "SELECT sum(cost), count(region) FROM events";
+    let (keeping, decoding) = (&homes.keeping, &homes.decoding);
+    assert_eq!(counted(keeping, sql, "chunk_misses").await, 0.0, "the first time");
+    assert!(counted(keeping, sql, "chunk_misses").await > 0.0, "the second time");
+    assert_eq!(counted(keeping, sql, "chunk_misses").await, 0.0, "from then on");
+    assert!(counted(keeping, sql, "chunk_hits").await > 0.0);
+    assert_eq!(counted(keeping, sql, "bytes_read").await, 0.0);
+    for _ in 0..3 {
+        assert_eq!(counted(decoding, sql, "chunk_misses").await, 0.0);
+        assert!(counted(decoding, sql, "bytes_read").await > 0.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_a_join_and_the_best_rows_leave_rows_out() {
+    let homes = Homes::new().await;
+    let keeping = &homes.keeping;
+    homes.run("CREATE TABLE numbers (n bigint, text text) TBLPROPERTIES ('stoa.orc.row-index-stride' = '1000')").await;
+    homes
+        .run("INSERT INTO numbers SELECT n, 'text ' || n FROM generate_series(1, 50000) AS s(n)")
+        .await;
+    homes.run("FLUSH TABLE numbers").await;
+    homes.run("CREATE TABLE few (k bigint)").await;
+    homes.run("INSERT INTO few VALUES (17), (NULL), (49000), (60000)").await;
+    homes.run("FLUSH TABLE few").await;
+    let join = "SELECT text FROM few JOIN numbers ON n = k";
+    let top = "SELECT text FROM numbers ORDER BY n LIMIT 2";
+    for (sql, expected) in [(join, ["text 17", "text 49000"]), (top, ["text 1", "text 2"])] {
+        for _ in 0..3 {
+            let found = answer(&keeping.long, sql, &[], sql == top).await;
+            assert_eq!(found, expected, "{sql}");
+        }
+        let explained =
+            answer(&keeping.long, &format!("EXPLAIN ANALYZE {sql}"), &[], true).await.join("\n");
+        assert!(explained.contains("dynamic_filters=1"), "{explained}");
+        assert!(
+            counted(keeping, sql, "output_rows").await < 20_000.0,
+            "{sql} gives all rows of a scan"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recursion_does_not_keep_the_filters_of_its_last_step() {
+    let homes = Homes::new().await;
+    homes.run("CREATE TABLE edges (a bigint, b bigint)").await;
+    homes.run("INSERT INTO edges SELECT n, n + 1 FROM generate_series(1, 200) AS s(n)").await;
+    homes.run("FLUSH TABLE edges").await;
+    let sql = "WITH RECURSIVE reached(n) AS (SELECT 1::bigint UNION SELECT b FROM reached JOIN edges ON a = n) \
+         SELECT count(*), max(n) FROM reached";
+    for _ in 0..3 {
+        assert_eq!(answer(&homes.keeping.long, sql, &[], true).await, ["201|201"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_that_nobody_waits_for_leaves_the_next_one_whole() {
+    let homes = Homes::new().await;
+    let sql =
+        "SELECT e.account, e.cost, o.region FROM events e JOIN events o ON e.account = o.account";
+    let expected = answer(&homes.decoding.long, sql, &[], false).await;
+    for batches in [0, 1, 3, 0, 1] {
+        let session = &homes.keeping.long;
+        let Outcome::Rows(mut rows) = session.sql(sql).await.unwrap() else { panic!("no rows") };
+        for _ in 0..batches {
+            rows.next().await.unwrap().unwrap();
+        }
+    }
+    assert_eq!(answer(&homes.keeping.long, sql, &[], false).await, expected);
+    assert_eq!(answer(&homes.keeping.long, sql, &[], false).await, expected);
+}
