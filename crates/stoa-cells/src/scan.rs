@@ -67,6 +67,7 @@ async fn file_inputs(
         layout: cells.layout.clone(),
         predicate,
         picks_rows: predicate::picks_rows(pushdown),
+        is_merged: chains.len() > 1,
         without: columns_nobody_wants(spec, &cells.schema),
         window_bytes: share.clamp(*WINDOW_BYTES.start(), *WINDOW_BYTES.end()),
         sort_bytes_max: inner.options.scan_memory_bytes,

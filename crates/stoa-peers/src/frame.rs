@@ -128,6 +128,11 @@ impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
         Ok(Some(header))
     }
 
+    /// Whether more has been read already than the frames that were taken.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
     /// The body that follows the header. Memory is taken as its bytes come, not by what the header says.
     pub(crate) async fn body(&mut self, length: usize) -> io::Result<Bytes> {
         if length > COPIED_BYTES_MAX {

@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::io;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -215,7 +216,7 @@ impl Server {
         let options = &self.shared.options;
         let (reader, writer) = tokio::io::split(stream);
         let writing = Arc::clone(connection);
-        let write = async move { writing.queue.write_to(writer, &writing.traffic).await };
+        let write = async move { writing.queue.write_to(Box::new(writer), &writing.traffic).await };
         let mut writing = Writing::begin(write);
         let drained = async {
             reached(self.phases.clone(), Phase::Draining).await;
@@ -273,7 +274,10 @@ impl Server {
                 }
                 let request = Request { connection: Arc::clone(connection), id: header.id, slot };
                 let handler = Arc::clone(&self.handler);
-                task::spawn(request.handle(handler, header.kind, body));
+                match frames.has_more() {
+                    true => drop(task::spawn(request.handle(handler, header.kind, body))),
+                    false => request.handle_soon(handler.as_ref(), header.kind, body),
+                }
             }
             FrameType::Ping => {
                 frames.skip(header.length).await?;
@@ -298,14 +302,27 @@ impl Connection {
         done
     }
 
+    /// Sends an answer; gives it back where there is no room for it now.
+    fn answer_now(&self, id: u64, answer: Result<Bytes>) -> Option<(Header, Bytes)> {
+        let (header, body) = self.answer_frame(id, answer);
+        let Some(room) = self.queue.room_now(header.length) else { return Some((header, body)) };
+        self.queue.push(header, body, room, &self.traffic);
+        None
+    }
+
     async fn answer(&self, id: u64, answer: Result<Bytes>) {
         let (header, body) = self.answer_frame(id, answer);
+        self.send(header, body).await;
+    }
+
+    /// Waits for room for a frame, and sends it.
+    async fn send(&self, header: Header, body: Bytes) {
         let room = match self.queue.room_now(header.length) {
             Some(room) => Some(room),
             None => self.queue.room(header.length).await,
         };
         if let Some(room) = room {
-            self.queue.push(header, body, room);
+            self.queue.push(header, body, room, &self.traffic);
         }
     }
 
@@ -331,9 +348,37 @@ struct Request {
 }
 
 impl Request {
+    /// Handles a request here if it can be without a wait, as most are that are answered from memory: that costs no task. What
+    /// waits becomes one.
+    fn handle_soon(self, handler: &dyn Handler, kind: u16, body: Bytes) {
+        let from = self.connection.from;
+        let begun = catch_unwind(AssertUnwindSafe(|| {
+            let mut answer = handler.handle(from, kind, body);
+            // The task asks again.
+            let ended = answer.poll_unpin(&mut Context::from_waker(Waker::noop()));
+            (answer, ended)
+        }));
+        let (id, connection) = (self.id, &self.connection);
+        let unsent = match begun {
+            Ok((answer, Poll::Pending)) => {
+                task::spawn(self.finish(answer));
+                return;
+            }
+            Ok((_, Poll::Ready(answer))) => connection.answer_now(id, answer),
+            Err(_) => connection.answer_now(id, Err(failure::no_answer())),
+        };
+        if let Some((header, body)) = unsent {
+            task::spawn(async move { self.connection.send(header, body).await });
+        }
+    }
+
     async fn handle(self, handler: Arc<dyn Handler>, kind: u16, body: Bytes) {
+        let from = self.connection.from;
+        self.finish(async move { handler.handle(from, kind, body).await }).await;
+    }
+
+    async fn finish(self, answer: impl Future<Output = Result<Bytes>> + Send) {
         let Self { connection, id, slot } = self;
-        let answer = async { handler.handle(connection.from, kind, body).await };
         // A bug in the handler is the end of this request only; the panic is logged where it happens.
         let answer = AssertUnwindSafe(answer).catch_unwind().await;
         let answer = answer.unwrap_or_else(|_| Err(failure::no_answer()));

@@ -106,7 +106,7 @@ impl Connection {
         let Some(room) = room else { return Err(self.why_ended()) };
         let (mut call, answer) = self.register()?;
         let header = Header { frame: FrameType::Request, kind, id: call.id, length };
-        self.queue.push(header, body, room);
+        self.queue.push(header, body, room, &self.traffic);
         let answer = answer.await;
         call.waits = false;
         answer.unwrap_or_else(|_| Err(self.why_ended()))
@@ -159,7 +159,8 @@ impl Connection {
     pub(crate) async fn run(self: &Arc<Self>, stream: Stream, options: &PeerOptions) {
         let (reader, writer) = tokio::io::split(stream);
         let connection = Arc::clone(self);
-        let write = async move { connection.queue.write_to(writer, &connection.traffic).await };
+        let write =
+            async move { connection.queue.write_to(Box::new(writer), &connection.traffic).await };
         let mut writing = Writing::begin(write);
         let _end = End(self);
         let why = tokio::select! {

@@ -267,20 +267,24 @@ impl Engine {
     ///
     /// # Errors
     /// The catalog's.
-    pub async fn namespaces(&self) -> Result<Vec<String>> {
-        let mut all = self.warehouse().namespaces().await?;
-        all.retain(|schema| !is_temporary(schema));
-        Ok(all)
+    pub fn namespaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(async move {
+            let mut all = self.warehouse().namespaces().await?;
+            all.retain(|schema| !is_temporary(schema));
+            Ok(all)
+        })
     }
 
     /// The tables of [`Self::namespaces`], as they are at one moment.
     ///
     /// # Errors
     /// The catalog's.
-    pub async fn tables(&self) -> Result<Vec<TableIdent>> {
-        let mut all = self.warehouse().all_tables().await?;
-        all.retain(|table| !is_temporary(&table.namespace));
-        Ok(all)
+    pub fn tables(&self) -> BoxFuture<'_, Result<Vec<TableIdent>>> {
+        Box::pin(async move {
+            let mut all = self.warehouse().all_tables().await?;
+            all.retain(|table| !is_temporary(&table.namespace));
+            Ok(all)
+        })
     }
 
     /// What the background work on tables is doing; `None` where it is off.
@@ -432,26 +436,28 @@ impl Engine {
     /// seconds after `grace`: rows that are not in files by then stay in the log.
     ///
     /// A member of a cluster says first that it takes no more requests, and leaves at the end.
-    pub async fn shutdown(&self, grace: Duration) -> usize {
-        self.closing.store(true, Ordering::Release);
-        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
-            member.drain().await;
-        }
-        let mut cancelled = 0;
-        let runner = &self.handles.runner;
-        // What statements of a dead member find is not told to anybody.
-        let is_dead = self.member().is_some_and(Member::is_ended);
-        let grace = if is_dead { Duration::ZERO } else { grace };
-        if !runner.wait_until_idle(grace).await {
-            cancelled = runner.queries().cancel_all();
-            runner.wait_until_idle(Duration::from_secs(2)).await;
-        }
-        self.end_background_work().await;
-        let flushed = self.bring_rows_into_files().await;
-        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
-            member.leave(flushed).await;
-        }
-        cancelled
+    pub fn shutdown(&self, grace: Duration) -> BoxFuture<'_, usize> {
+        Box::pin(async move {
+            self.closing.store(true, Ordering::Release);
+            if let Some(member) = self.member().filter(|member| !member.is_ended()) {
+                member.drain().await;
+            }
+            let mut cancelled = 0;
+            let runner = &self.handles.runner;
+            // What statements of a dead member find is not told to anybody.
+            let is_dead = self.member().is_some_and(Member::is_ended);
+            let grace = if is_dead { Duration::ZERO } else { grace };
+            if !runner.wait_until_idle(grace).await {
+                cancelled = runner.queries().cancel_all();
+                runner.wait_until_idle(Duration::from_secs(2)).await;
+            }
+            self.end_background_work().await;
+            let flushed = self.bring_rows_into_files().await;
+            if let Some(member) = self.member().filter(|member| !member.is_ended()) {
+                member.leave(flushed).await;
+            }
+            cancelled
+        })
     }
 
     async fn end_background_work(&self) {

@@ -8,6 +8,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsume
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::future::BoxFuture;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_env::private_files;
 use stoa_error::{Error, Result};
@@ -47,82 +48,84 @@ impl Engine {
     /// # Errors
     /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made; a folder
     /// of [`EngineOptions::file_access`] that is not there.
-    pub async fn open(mut options: EngineOptions) -> Result<Arc<Self>> {
-        options.file_access = options.file_access.resolved()?;
-        let place = WarehouseOptions {
-            catalog: options.catalog.clone(),
-            s3: options.s3.clone(),
-            ..WarehouseOptions::new(options.warehouse.clone())
-        };
-        let warehouse = Warehouse::open_with(&place).await?;
-        ensure_default_namespace(&warehouse).await?;
-        let report_options = ReportOptions {
-            cache_bytes_max: options.cache_bytes_max as u64,
-            ..ReportOptions::default()
-        };
-        let mut reports = Reports::new(report_options);
-        if let Some(disk) = &options.disk_cache {
-            reports = reports.with_disk(disk.clone());
-        }
-        let log = logs::open(&options, &warehouse).await?;
-        let (ingest, shipped) = match log {
-            Some(log) => (Some(log.ingest), log.shipped),
-            None => (None, None),
-        };
-        let cell_options = CellOptions::default();
-        // Other daemons have logs of their own.
-        let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps))
-            .beside_others(warehouse.catalog().cluster().is_some())
-            .in_background();
-        let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
-        let data = Arc::new(
-            Data::open(warehouse.clone(), ingest, cells, reports, options.file_access.clone())
-                .await?,
-        );
-        let gate = Gate::open(warehouse.catalog(), options.access_control).await?;
-        let system = Arc::new(OnceLock::new());
-        let state = build_state(&options, &data, &system)?;
-        let (slots, queue_max) = (options.query_slots, options.queue_max);
-        let pools = Pools::new(
-            &options.pools,
-            &options.workload_rules,
-            slots,
-            queue_max,
-            options.memory_limit_bytes,
-        )?;
-        let memory = Arc::clone(&state.runtime_env().memory_pool);
-        let kept = KeptMemory::new(options.memory_limit_bytes);
-        let runner = Runner::start(options.threads, pools, memory, kept)?;
-        let reuse = Reuse::new(options.cache_bytes_max as u64 / RESULT_SHARE);
-        let work = MaintenanceOptions {
-            hooks: Some(Arc::new(hooks)),
-            share: Some(Arc::clone(&data) as _),
-            ..MaintenanceOptions::default()
-        };
-        let maintenance = options.maintenance.then(|| Maintenance::start(warehouse, work));
-        let handles = Handles {
-            data,
-            gate: Arc::new(gate),
-            runner: Arc::new(runner),
-            reuse: Arc::new(reuse),
-        };
-        let engine = Arc::new(Self::of(
-            options,
-            handles,
-            state,
-            maintenance,
-            shipped,
-            temporary::drop_schema,
-        ));
-        let _ = system.set(Arc::downgrade(&engine));
-        watch::start(&engine)
-            .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
-        temporary::drop_left_behind(&engine).await?;
-        resource_plans::start(&engine).await?;
-        if let Some(file) = &engine.options().hot_list {
-            hot_list::start(&engine, file.clone());
-        }
-        Ok(engine)
+    pub fn open(mut options: EngineOptions) -> BoxFuture<'static, Result<Arc<Self>>> {
+        Box::pin(async move {
+            options.file_access = options.file_access.resolved()?;
+            let place = WarehouseOptions {
+                catalog: options.catalog.clone(),
+                s3: options.s3.clone(),
+                ..WarehouseOptions::new(options.warehouse.clone())
+            };
+            let warehouse = Warehouse::open_with(&place).await?;
+            ensure_default_namespace(&warehouse).await?;
+            let report_options = ReportOptions {
+                cache_bytes_max: options.cache_bytes_max as u64,
+                ..ReportOptions::default()
+            };
+            let mut reports = Reports::new(report_options);
+            if let Some(disk) = &options.disk_cache {
+                reports = reports.with_disk(disk.clone());
+            }
+            let log = logs::open(&options, &warehouse).await?;
+            let (ingest, shipped) = match log {
+                Some(log) => (Some(log.ingest), log.shipped),
+                None => (None, None),
+            };
+            let cell_options = CellOptions::default();
+            // Other daemons have logs of their own.
+            let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps))
+                .beside_others(warehouse.catalog().cluster().is_some())
+                .in_background();
+            let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
+            let data = Arc::new(
+                Data::open(warehouse.clone(), ingest, cells, reports, options.file_access.clone())
+                    .await?,
+            );
+            let gate = Gate::open(warehouse.catalog(), options.access_control).await?;
+            let system = Arc::new(OnceLock::new());
+            let state = build_state(&options, &data, &system)?;
+            let (slots, queue_max) = (options.query_slots, options.queue_max);
+            let pools = Pools::new(
+                &options.pools,
+                &options.workload_rules,
+                slots,
+                queue_max,
+                options.memory_limit_bytes,
+            )?;
+            let memory = Arc::clone(&state.runtime_env().memory_pool);
+            let kept = KeptMemory::new(options.memory_limit_bytes);
+            let runner = Runner::start(options.threads, pools, memory, kept)?;
+            let reuse = Reuse::new(options.cache_bytes_max as u64 / RESULT_SHARE);
+            let work = MaintenanceOptions {
+                hooks: Some(Arc::new(hooks)),
+                share: Some(Arc::clone(&data) as _),
+                ..MaintenanceOptions::default()
+            };
+            let maintenance = options.maintenance.then(|| Maintenance::start(warehouse, work));
+            let handles = Handles {
+                data,
+                gate: Arc::new(gate),
+                runner: Arc::new(runner),
+                reuse: Arc::new(reuse),
+            };
+            let engine = Arc::new(Self::of(
+                options,
+                handles,
+                state,
+                maintenance,
+                shipped,
+                temporary::drop_schema,
+            ));
+            let _ = system.set(Arc::downgrade(&engine));
+            watch::start(&engine)
+                .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
+            temporary::drop_left_behind(&engine).await?;
+            resource_plans::start(&engine).await?;
+            if let Some(file) = &engine.options().hot_list {
+                hot_list::start(&engine, file.clone());
+            }
+            Ok(engine)
+        })
     }
 
     /// Starts a session.

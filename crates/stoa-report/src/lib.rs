@@ -60,6 +60,7 @@ mod small;
 mod small_answers;
 mod view;
 mod warm;
+mod whole;
 mod wire;
 mod work;
 mod zones;

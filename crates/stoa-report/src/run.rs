@@ -20,6 +20,7 @@ use crate::rows::Selection;
 use crate::select::select;
 use crate::sets::ValueSets;
 use crate::view::{TableView, ViewFile};
+use crate::whole::Wholes;
 use crate::work::ReportWork;
 use crate::zones::Zones;
 
@@ -32,6 +33,12 @@ const SELECTED_COST: usize = 16;
 
 /// Rows of a row group that are looked at without a pause; files with larger ones are the planner's.
 pub(crate) const GROUP_ROWS_MAX: u32 = 1 << 18;
+
+/// Row groups of a file from which on it is looked whether some count as a whole: that takes longer than to read a few.
+const WHOLES_MIN: usize = 4;
+
+/// Files of a report without conditions whose bounds are read in the hope that all row groups count as a whole.
+const WHOLE_FILES_MAX: usize = 256;
 
 /// Of what a report is answered.
 #[derive(Clone, Copy)]
@@ -158,13 +165,18 @@ impl Reports {
         work.files_read = files.len() as u64;
         let planned =
             self.plan(files, table, report, &metrics, &mut work, missing, within.as_ref()).await?;
-        let mut files = match planned {
-            Outcome::Done(files) => files,
+        let (mut files, wholes) = match planned {
+            Outcome::Done(planned) => planned,
             Outcome::Beyond => return Ok(Outcome::Beyond),
             Outcome::Cold => return Ok(Outcome::Cold),
         };
         let mut taken = Taken::new(memory, self.options.bytes_max);
         let mut groups = Groups::new(report, self.options.answer_rows_max);
+        if let Some(wholes) = wholes
+            && (!wholes.add_to(&mut groups) || !taken.resize(groups.memory_bytes()))
+        {
+            return Ok(Outcome::Beyond);
+        }
         let sets = ValueSets::of(&report.conditions);
         let mut selection = Selection::default();
         let mut turn = Turn::default();
@@ -242,19 +254,21 @@ impl Reports {
         &self,
         files: Vec<&'a ViewFile>,
         table: &Table,
-        report: &Report,
+        report: &'a Report,
         metrics: &Arc<ReadMetrics>,
         work: &mut ReportWork,
         missing: Missing,
         within: Option<&Within<'_>>,
-    ) -> Result<Outcome<Vec<FileWork<'a>>>> {
+    ) -> Result<Outcome<(Vec<FileWork<'a>>, Option<Wholes<'a>>)>> {
+        let mut wholes = Wholes::of(report);
         let judged: Vec<&Column> =
             report.conditions.iter().map(|condition| &report.columns[condition.column]).collect();
         if judged.is_empty() {
             let rows: u64 = files.iter().map(|file| file.file.rows).sum();
             let is_listed = !report.grouped && report.limit.is_none();
             let listed_max = if is_listed { self.options.answer_rows_max as u64 } else { u64::MAX };
-            if rows > self.options.rows_max.min(listed_max) {
+            let may_be_whole = wholes.is_some() && files.len() <= WHOLE_FILES_MAX;
+            if rows > self.options.rows_max.min(listed_max) && !may_be_whole {
                 return Ok(Outcome::Beyond);
             }
         }
@@ -273,6 +287,13 @@ impl Reports {
                 });
             }
             work.row_groups_total += tail.groups.len() as u64;
+            if let Some(wholes) = &mut wholes
+                && groups.len() >= WHOLES_MIN
+                && let Some(zones) =
+                    self.zones_of_all(file, table, report, metrics, missing).await?
+            {
+                work.rows_selected += wholes.take(&mut groups, &tail, &zones);
+            }
             work.row_groups_read += groups.len() as u64;
             let rows_of = |group: &u32| tail.groups[*group as usize].rows;
             if groups.iter().any(|group| rows_of(group) > GROUP_ROWS_MAX) {
@@ -286,7 +307,28 @@ impl Reports {
             }
             planned.push(FileWork { file, tail, groups });
         }
-        Ok(Outcome::Done(planned))
+        Ok(Outcome::Done((planned, wholes.filter(|wholes| !wholes.is_empty()))))
+    }
+
+    /// Bounds of all columns of a report in a file; `None` where they are not in memory and are not to be read.
+    async fn zones_of_all(
+        &self,
+        file: &ViewFile,
+        table: &Table,
+        report: &Report,
+        metrics: &Arc<ReadMetrics>,
+        missing: Missing,
+    ) -> Result<Option<Vec<Arc<Zones>>>> {
+        let columns: Vec<&Column> = report.columns.iter().collect();
+        match self.known_zones(file.number, &columns) {
+            Some((_, zones)) => Ok(Some(zones)),
+            None if missing == Missing::Leave => Ok(None),
+            // Boxed: as good as always they are in memory.
+            None => {
+                let read = Box::pin(self.read_zones(file, table, &columns, metrics)).await;
+                read.map(|(_, zones)| Some(zones))
+            }
+        }
     }
 }
 

@@ -93,6 +93,52 @@ impl Zone {
         }
     }
 
+    /// Whether all such rows meet a test, as far as their bounds tell.
+    pub(crate) fn all_match(&self, test: &Test) -> bool {
+        if self.has_null {
+            return self.bounds == OwnBounds::NoValue && *test == Test::IsNull;
+        }
+        match (&self.bounds, test) {
+            (OwnBounds::Numbers(..) | OwnBounds::Texts(..), Test::IsNotNull) => true,
+            (OwnBounds::Numbers(least, greatest), Test::Between(low, high)) => {
+                low <= least && greatest <= high
+            }
+            (OwnBounds::Numbers(least, greatest), Test::OneOf(values)) => {
+                least == greatest && values.binary_search(least).is_ok()
+            }
+            (OwnBounds::Numbers(least, greatest), Test::NotEqual(value)) => {
+                value < least || greatest < value
+            }
+            (OwnBounds::Texts(least, greatest), Test::TextBetween { low, high }) => {
+                let is_above = low.as_ref().is_none_or(|(low, within)| match within {
+                    true => low.as_bytes() <= &**least,
+                    false => low.as_bytes() < &**least,
+                });
+                let is_below = high.as_ref().is_none_or(|(high, within)| match within {
+                    true => **greatest <= *high.as_bytes(),
+                    false => **greatest < *high.as_bytes(),
+                });
+                is_above && is_below
+            }
+            _ => false,
+        }
+    }
+
+    /// The least and the greatest number. They are values of rows where the file's writer is trusted.
+    pub(crate) fn numbers(&self) -> Option<(i128, i128)> {
+        match self.bounds {
+            OwnBounds::Numbers(least, greatest) => Some((least, greatest)),
+            _ => None,
+        }
+    }
+
+    /// The number that all rows have.
+    pub(crate) fn one_number(&self) -> Option<i128> {
+        self.numbers()
+            .filter(|(least, greatest)| least == greatest && !self.has_null)
+            .map(|(one, _)| one)
+    }
+
     /// A test that just those values meet that are not less than all of these rows; `None` where nothing is known of
     /// them.
     pub(crate) fn at_or_above_least(&self) -> Option<Test> {
@@ -122,12 +168,66 @@ pub(crate) struct Zones {
     zones: Vec<Zone>,
     /// Whether both ends of the bounds ascend, as where a file is sorted by the column.
     ascend: bool,
+    totals: Option<GroupTotals>,
+}
+
+/// What the values of one column come to in each row group of a file. Only of files that Stoa has written: nobody else relies
+/// on what others write there.
+#[derive(Debug)]
+pub(crate) struct GroupTotals {
+    /// Rows with a value.
+    values: Box<[u32]>,
+    /// Of integers and decimals (unscaled).
+    sums: Option<Box<[i128]>>,
+}
+
+impl GroupTotals {
+    /// Of row groups without a sum, there are none.
+    fn of(statistics: &[ColumnStatistics], data_type: &DataType) -> Option<Self> {
+        let values = statistics.iter().map(|one| u32::try_from(one.values?).ok());
+        let sums = statistics.iter().map(|one| sum_of(one, data_type)).collect();
+        Some(Self { values: values.collect::<Option<_>>()?, sums })
+    }
+
+    /// How many rows of a row group have a value.
+    pub(crate) fn values(&self, group: usize) -> Option<u32> {
+        self.values.get(group).copied()
+    }
+
+    /// The sum of a row group's values.
+    pub(crate) fn sum(&self, group: usize) -> Option<i128> {
+        self.sums.as_ref()?.get(group).copied()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let sums = self.sums.as_ref().map_or(0, |sums| size_of_val::<[i128]>(sums));
+        size_of_val::<[u32]>(&self.values) + sums
+    }
+}
+
+/// The sum of integers, or of decimals at the column's scale.
+fn sum_of(statistics: &ColumnStatistics, data_type: &DataType) -> Option<i128> {
+    match (&statistics.bounds, data_type) {
+        (ValueStatistics::Integer { sum, .. }, of) if of.is_integer() => sum.map(i128::from),
+        (ValueStatistics::Decimal { sum: Some((sum, of)), .. }, DataType::Decimal128(_, scale)) => {
+            let digits = u32::try_from(scale.checked_sub(*of)?).ok()?;
+            sum.checked_mul(10_i128.checked_pow(digits)?)
+        }
+        // Its kind is not known then.
+        _ if statistics.values == Some(0) => Some(0),
+        _ => None,
+    }
 }
 
 impl Zones {
     pub(crate) fn new(zones: Vec<Zone>) -> Self {
         let ascend = zones.is_sorted_by(|a, b| a.is_before(b));
-        Self { ascend, zones }
+        Self { ascend, zones, totals: None }
+    }
+
+    /// What the values of the row groups come to, where that is known of all.
+    pub(crate) fn totals(&self) -> Option<&GroupTotals> {
+        self.totals.as_ref()
     }
 
     /// Whether both ends of the bounds ascend.
@@ -168,6 +268,7 @@ impl Zones {
         let in_file = file.types.column_of_field(column.field_id);
         let is_missing = file.types.has_field_ids() && in_file.is_none();
         let mut zones = Vec::new();
+        let mut known = Vec::new();
         for (stripe, groups) in stripes {
             let start = zones.len();
             if let (Some(stripe), Some(in_file)) = (stripe, in_file) {
@@ -176,20 +277,27 @@ impl Zones {
                 if statistics.len() != groups {
                     statistics.clear();
                 }
-                let zone = |one: Option<ColumnStatistics>| {
-                    one.map_or(Zone::UNKNOWN, |one| zone_of_statistics(&one, &column.data_type))
+                let zone = |one: &Option<ColumnStatistics>| {
+                    one.as_ref()
+                        .map_or(Zone::UNKNOWN, |one| zone_of_statistics(one, &column.data_type))
                 };
-                zones.extend(statistics.into_iter().map(zone));
+                zones.extend(statistics.iter().map(zone));
+                known.extend(statistics.into_iter().flatten());
             }
             let unknown = if is_missing { Zone::NULLS } else { Zone::UNKNOWN };
             zones.resize(start + groups, unknown);
         }
-        Self::new(zones)
+        let is_own = file.writer.software.as_ref().is_some_and(|by| by.starts_with("stoa-"));
+        let totals = (is_own && known.len() == zones.len())
+            .then(|| GroupTotals::of(&known, &column.data_type))
+            .flatten();
+        Self { totals, ..Self::new(zones) }
     }
 
     /// Memory this takes, about, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.zones.iter().map(Zone::memory_bytes).sum::<usize>()
+        let totals = self.totals.as_ref().map_or(0, GroupTotals::memory_bytes);
+        size_of::<Self>() + self.zones.iter().map(Zone::memory_bytes).sum::<usize>() + totals
     }
 }
 

@@ -61,7 +61,7 @@ mod edit_distance;
 mod encodings;
 pub mod errors;
 mod filtered;
-mod floats;
+mod float_aggregates;
 mod from_format;
 mod functions;
 mod hive;
@@ -179,7 +179,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     let ordered = ordered_sets::functions().map(AggregateUDF::new_from_impl);
     functions.extend(ordered.map(Arc::new));
     let of_engine = std::mem::take(functions);
-    functions.extend(of_engine.into_iter().map(floats::with_one_nan_in));
+    functions.extend(of_engine.into_iter().map(float_aggregates::with_one_nan_in));
     builder.window_functions().get_or_insert_default().extend(windows::functions());
     let array_length = call::function(array_length::ArrayLength);
     let named = [

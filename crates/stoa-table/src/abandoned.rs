@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 use stoa_error::Result;
 use stoa_store::{from_object_store, literal_of};
@@ -21,49 +22,51 @@ impl Warehouse {
     ///
     /// # Errors
     /// `Unavailable` where the catalog or the store fails.
-    pub async fn abandoned(&self) -> Result<Vec<Orphan>> {
-        let root = literal_of(self.url())?;
-        let place = self.stores().resolve(&root)?;
-        let listing = place.store.list(Some(&place.path));
-        let files: Vec<ObjectMeta> =
-            listing.try_collect().await.map_err(|source| from_object_store(&root, source))?;
-        // Asked for before the tables are: a table that comes to be in between is taken then.
-        let working = self.writers().now();
-        let mut directories: BTreeMap<String, Vec<ObjectMeta>> = BTreeMap::new();
-        for file in files {
-            let Some(inside) = file.location.prefix_match(&place.path) else { continue };
-            let parts: Vec<String> = inside.map(|part| part.as_ref().to_owned()).collect();
-            if let [namespace, name, "data" | "metadata", ..] =
+    pub fn abandoned(&self) -> BoxFuture<'_, Result<Vec<Orphan>>> {
+        Box::pin(async move {
+            let root = literal_of(self.url())?;
+            let place = self.stores().resolve(&root)?;
+            let listing = place.store.list(Some(&place.path));
+            let files: Vec<ObjectMeta> =
+                listing.try_collect().await.map_err(|source| from_object_store(&root, source))?;
+            // Asked for before the tables are: a table that comes to be in between is taken then.
+            let working = self.writers().now();
+            let mut directories: BTreeMap<String, Vec<ObjectMeta>> = BTreeMap::new();
+            for file in files {
+                let Some(inside) = file.location.prefix_match(&place.path) else { continue };
+                let parts: Vec<String> = inside.map(|part| part.as_ref().to_owned()).collect();
+                if let [namespace, name, "data" | "metadata", ..] =
                 parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
                 // Beside the namespaces there are commit logs and catalogs of other warehouses.
                 && !namespace.starts_with('_')
-            {
-                directories.entry(format!("{root}/{namespace}/{name}")).or_default().push(file);
+                {
+                    directories.entry(format!("{root}/{namespace}/{name}")).or_default().push(file);
+                }
             }
-        }
-        directories.retain(|_, files| {
-            !files.iter().any(|file| file.location.as_ref().ends_with(".metadata.json"))
-        });
-        if !directories.is_empty() {
-            let taken = self.table_locations().await?;
-            directories.retain(|location, _| !taken.contains(location));
-        }
-        let orphan = |file: ObjectMeta| Orphan {
-            location: place.literal_of(&file.location),
-            bytes: file.size,
-            modified: file.last_modified,
-        };
-        let files = directories.into_values().flatten();
-        let idle = files.filter(|file| !working.makes(file.location.as_ref()));
-        Ok(idle.map(orphan).collect())
+            directories.retain(|_, files| {
+                !files.iter().any(|file| file.location.as_ref().ends_with(".metadata.json"))
+            });
+            if !directories.is_empty() {
+                let taken = self.table_locations().await?;
+                directories.retain(|location, _| !taken.contains(location));
+            }
+            let orphan = |file: ObjectMeta| Orphan {
+                location: place.literal_of(&file.location),
+                bytes: file.size,
+                modified: file.last_modified,
+            };
+            let files = directories.into_values().flatten();
+            let idle = files.filter(|file| !working.makes(file.location.as_ref()));
+            Ok(idle.map(orphan).collect())
+        })
     }
 
     /// Deletes abandoned files that were last written more than `older_than` ago.
     ///
     /// # Errors
     /// As [`Self::abandoned`].
-    pub async fn remove_abandoned(&self, older_than: Duration) -> Result<RemovedOrphans> {
-        remove(self, self.abandoned().await?, older_than).await
+    pub fn remove_abandoned(&self, older_than: Duration) -> BoxFuture<'_, Result<RemovedOrphans>> {
+        Box::pin(async move { remove(self, self.abandoned().await?, older_than).await })
     }
 
     async fn table_locations(&self) -> Result<HashSet<String>> {

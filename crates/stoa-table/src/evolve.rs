@@ -29,12 +29,14 @@ impl Table {
     /// # Errors
     /// `Invalid` or `Unsupported` for a change that cannot be, `Conflict` where other writers won
     /// too many times. Nothing is changed then.
-    pub async fn alter(&self, changes: Vec<TableChange>) -> Result<Self> {
-        let changes = changes.as_slice();
-        match commit::commit(self, &Alteration { changes }).await? {
-            Ended::Committed(table) => Ok(table),
-            Ended::Stopped(never) => match never {},
-        }
+    pub fn alter(&self, changes: Vec<TableChange>) -> BoxFuture<'_, Result<Self>> {
+        Box::pin(async move {
+            let changes = changes.as_slice();
+            match commit::commit(self, &Alteration { changes }).await? {
+                Ended::Committed(table) => Ok(table),
+                Ended::Stopped(never) => match never {},
+            }
+        })
     }
 }
 

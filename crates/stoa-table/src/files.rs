@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use iceberg::io::FileIO;
 use iceberg::spec::{
     FormatVersion, Manifest, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter,
@@ -97,17 +98,27 @@ impl MetadataFiles {
 
     /// The table metadata at `location`.
     pub(crate) async fn table_metadata(&self, location: &str) -> Result<Arc<LoadedMetadata>> {
-        if let Some(known) = self.metadata.get(location) {
-            return Ok(known);
+        match self.metadata.get(location) {
+            Some(known) => Ok(known),
+            None => self.read_table_metadata(location).await,
         }
-        let json = self.read_json(location, METADATA_BYTES_MAX).await?;
-        let metadata: TableMetadata = serde_json::from_slice(&json).map_err(|source| {
-            Error::corrupt("the table metadata is not valid")
-                .at(Place::file(location))
-                .with_source(source)
-        })?;
-        let bytes = json.len();
-        Ok(self.metadata.put(location, loaded(metadata, bytes)?, bytes * 4))
+    }
+
+    /// Boxed, so that who opens a table that is known makes no room for this.
+    fn read_table_metadata<'a>(
+        &'a self,
+        location: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<LoadedMetadata>>> {
+        Box::pin(async move {
+            let json = self.read_json(location, METADATA_BYTES_MAX).await?;
+            let metadata: TableMetadata = serde_json::from_slice(&json).map_err(|source| {
+                Error::corrupt("the table metadata is not valid")
+                    .at(Place::file(location))
+                    .with_source(source)
+            })?;
+            let bytes = json.len();
+            Ok(self.metadata.put(location, loaded(metadata, bytes)?, bytes * 4))
+        })
     }
 
     /// Writes table metadata; it must not exist.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use stoa_catalog::{RelationKind, TableIdent};
 use stoa_error::{Error, ErrorKind, Result};
@@ -39,30 +40,32 @@ impl Warehouse {
     /// # Errors
     /// `AlreadyExists` where another table or view of the catalog has the name; those before it are in the
     /// catalog then. `Unavailable` where the store or the catalog fails.
-    pub async fn recover(&self) -> Result<Vec<TableIdent>> {
-        let known = self.known_locations().await?;
-        let mut recovered = Vec::new();
-        for found in stored_tables(self.stores(), self.location(), usize::MAX).await? {
-            if known.contains(&found.location) {
-                continue;
-            }
-            // Looks whether it can be read before it is named.
-            let kind = self.kind_of(&found.metadata).await?;
-            match self.create_namespace(&found.ident.namespace, &BTreeMap::new()).await {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                other => other?,
-            }
-            match kind {
-                RelationKind::Table => {
-                    self.catalog().create_table(&found.ident, &found.metadata).await?;
+    pub fn recover(&self) -> BoxFuture<'_, Result<Vec<TableIdent>>> {
+        Box::pin(async move {
+            let known = self.known_locations().await?;
+            let mut recovered = Vec::new();
+            for found in stored_tables(self.stores(), self.location(), usize::MAX).await? {
+                if known.contains(&found.location) {
+                    continue;
                 }
-                RelationKind::View => {
-                    self.catalog().create_view(&found.ident, &found.metadata).await?;
+                // Looks whether it can be read before it is named.
+                let kind = self.kind_of(&found.metadata).await?;
+                match self.create_namespace(&found.ident.namespace, &BTreeMap::new()).await {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    other => other?,
                 }
+                match kind {
+                    RelationKind::Table => {
+                        self.catalog().create_table(&found.ident, &found.metadata).await?;
+                    }
+                    RelationKind::View => {
+                        self.catalog().create_view(&found.ident, &found.metadata).await?;
+                    }
+                }
+                recovered.push(found.ident);
             }
-            recovered.push(found.ident);
-        }
-        Ok(recovered)
+            Ok(recovered)
+        })
     }
 
     /// What the metadata file `location` is of, once it could be read.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use chrono::{DateTime, Days, Months, TimeDelta, Utc};
+use futures::future::BoxFuture;
 use iceberg::spec::PrimitiveType;
 use stoa_error::{Error, Result};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
@@ -100,23 +101,30 @@ impl Table {
     /// # Errors
     /// `Invalid` where the table has a retention but is not partitioned by time; otherwise as every
     /// commit.
-    pub async fn apply_retention(&self) -> Result<Option<CommitOutcome>> {
-        let Some(retention) = self.retention()? else { return Ok(None) };
-        match retention.before(self.warehouse().env().now_utc()) {
-            Some(moment) => self.remove_partitions_before(moment).await.map(Some),
-            None => Ok(Some(CommitOutcome::nothing(self.clone()))),
-        }
+    pub fn apply_retention(&self) -> BoxFuture<'_, Result<Option<CommitOutcome>>> {
+        Box::pin(async move {
+            let Some(retention) = self.retention()? else { return Ok(None) };
+            match retention.before(self.warehouse().env().now_utc()) {
+                Some(moment) => self.remove_partitions_before(moment).await.map(Some),
+                None => Ok(Some(CommitOutcome::nothing(self.clone()))),
+            }
+        })
     }
 
     /// Removes all table partitions in which every row is of a time before `moment`.
     ///
     /// # Errors
     /// As [`Self::apply_retention`].
-    pub async fn remove_partitions_before(&self, moment: DateTime<Utc>) -> Result<CommitOutcome> {
-        let older = older_than(self, moment)?;
-        let mut rewrite = self.rewrite(RewriteOptions::default())?;
-        rewrite.remove_whole_partitions(older)?;
-        rewrite.commit().await.and_then(RewriteOutcome::committed)
+    pub fn remove_partitions_before(
+        &self,
+        moment: DateTime<Utc>,
+    ) -> BoxFuture<'_, Result<CommitOutcome>> {
+        Box::pin(async move {
+            let older = older_than(self, moment)?;
+            let mut rewrite = self.rewrite(RewriteOptions::default())?;
+            rewrite.remove_whole_partitions(older)?;
+            rewrite.commit().await.and_then(RewriteOutcome::committed)
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use futures::future::BoxFuture;
 use iceberg::spec::DataFile;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
@@ -220,8 +221,8 @@ impl TableRewrite {
     ///
     /// # Errors
     /// As [`TableWriter::write`].
-    pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        self.writer.write(batch).await
+    pub fn write(&mut self, batch: RecordBatch) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.writer.write(batch).await })
     }
 
     /// Ends all open files: rows that follow go to new ones.
@@ -233,8 +234,8 @@ impl TableRewrite {
     ///
     /// # Errors
     /// As [`TableWriter::write`].
-    pub async fn end_files(&mut self) -> Result<()> {
-        self.writer.end_files().await
+    pub fn end_files(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.writer.end_files().await })
     }
 
     /// Takes over the rows of another rewrite of the same table, which removes nothing and has ended its
@@ -256,30 +257,34 @@ impl TableRewrite {
     /// As [`WrittenFiles::commit`]; `Invalid` where the predicate of
     /// [`Self::replace_partitions`] does not fit files or rows; `Unsupported` where files that
     /// are to be removed have row-level deletes.
-    pub async fn commit(self) -> Result<RewriteOutcome> {
-        let (finished, removal) = Finished::of(self).await?;
-        let ended = snapshot::commit(&finished.table, finished.delta(removal)).await;
-        let Finished { table, written, .. } = finished;
-        match ended {
-            Ok(Ended::Committed(table)) => Ok(RewriteOutcome::Committed(written.outcome(table))),
-            Ok(Ended::Stopped(Stop::Nothing(table))) => {
-                Ok(RewriteOutcome::Committed(CommitOutcome::nothing(table)))
-            }
-            Ok(Ended::Stopped(Stop::AlreadyIn(table))) => {
-                written.discard_unless_in(&table).await;
-                Ok(RewriteOutcome::Committed(CommitOutcome::already(table)))
-            }
-            Ok(Ended::Stopped(Stop::Outdated { table, why })) => {
-                written.discard_unless_in(&table).await;
-                Ok(RewriteOutcome::Outdated(Outdated { table, why }))
-            }
-            Err(error) => {
-                if is_refusal(&error) {
-                    written.discard_unless_in(&table).await;
+    pub fn commit(self) -> BoxFuture<'static, Result<RewriteOutcome>> {
+        Box::pin(async move {
+            let (finished, removal) = Finished::of(self).await?;
+            let ended = snapshot::commit(&finished.table, finished.delta(removal)).await;
+            let Finished { table, written, .. } = finished;
+            match ended {
+                Ok(Ended::Committed(table)) => {
+                    Ok(RewriteOutcome::Committed(written.outcome(table)))
                 }
-                Err(error)
+                Ok(Ended::Stopped(Stop::Nothing(table))) => {
+                    Ok(RewriteOutcome::Committed(CommitOutcome::nothing(table)))
+                }
+                Ok(Ended::Stopped(Stop::AlreadyIn(table))) => {
+                    written.discard_unless_in(&table).await;
+                    Ok(RewriteOutcome::Committed(CommitOutcome::already(table)))
+                }
+                Ok(Ended::Stopped(Stop::Outdated { table, why })) => {
+                    written.discard_unless_in(&table).await;
+                    Ok(RewriteOutcome::Outdated(Outdated { table, why }))
+                }
+                Err(error) => {
+                    if is_refusal(&error) {
+                        written.discard_unless_in(&table).await;
+                    }
+                    Err(error)
+                }
             }
-        }
+        })
     }
 
     /// As [`Self::commit`] for several tables of one warehouse, each once: in one transaction of the
@@ -288,43 +293,45 @@ impl TableRewrite {
     /// # Errors
     /// As [`Self::commit`], and `Conflict` (40001) where one of them is outdated. Nothing was committed
     /// then, unless the catalog cannot tell (08007).
-    pub async fn commit_all(rewrites: Vec<Self>) -> Result<()> {
-        let (mut finished, mut removals) = (Vec::new(), Vec::new());
-        let mut rewrites = rewrites.into_iter();
-        while let Some(rewrite) = rewrites.next() {
-            match Finished::of(rewrite).await {
-                Ok((done, removal)) => {
-                    finished.push(done);
-                    removals.push(removal);
-                }
-                Err(error) => {
-                    for rewrite in rewrites {
-                        // What cannot be deleted is an orphan.
-                        let _ = rewrite.abort().await;
+    pub fn commit_all(rewrites: Vec<Self>) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            let (mut finished, mut removals) = (Vec::new(), Vec::new());
+            let mut rewrites = rewrites.into_iter();
+            while let Some(rewrite) = rewrites.next() {
+                match Finished::of(rewrite).await {
+                    Ok((done, removal)) => {
+                        finished.push(done);
+                        removals.push(removal);
                     }
-                    discard(finished).await;
-                    return Err(error);
+                    Err(error) => {
+                        for rewrite in rewrites {
+                            // What cannot be deleted is an orphan.
+                            let _ = rewrite.abort().await;
+                        }
+                        discard(finished).await;
+                        return Err(error);
+                    }
                 }
             }
-        }
-        let deltas = finished
-            .iter()
-            .zip(removals)
-            .map(|(done, removal)| (&done.table, done.delta(removal)))
-            .collect();
-        let ended = snapshot::commit_together(deltas).await;
-        if ended.as_ref().is_err_and(is_refusal) {
-            discard(finished).await;
-        }
-        ended
+            let deltas = finished
+                .iter()
+                .zip(removals)
+                .map(|(done, removal)| (&done.table, done.delta(removal)))
+                .collect();
+            let ended = snapshot::commit_together(deltas).await;
+            if ended.as_ref().is_err_and(is_refusal) {
+                discard(finished).await;
+            }
+            ended
+        })
     }
 
     /// Gives up: deletes what was written, as far as possible.
     ///
     /// # Errors
     /// `Unavailable` where the store fails; files may stay behind as orphans then.
-    pub async fn abort(self) -> Result<()> {
-        self.writer.abort().await
+    pub fn abort(self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move { self.writer.abort().await })
     }
 
     fn set_scope(&mut self, scope: Scope) -> Result<()> {

@@ -44,18 +44,20 @@ impl Table {
     /// # Errors
     /// `NotFound` (42704) where there is no such version, or none any more; `Unsupported` for tables that are not written
     /// here; `Conflict` as every commit.
-    pub async fn roll_back(&self, version: &TableVersion) -> Result<Self> {
-        check_format(self)?;
-        let uuid = self.warehouse().env().uuid();
-        let roll_back = RollBack {
-            version: version.clone(),
-            snapshot_id: self.new_snapshot_id(),
-            uuid,
-            _at_work: self.warehouse().writers().begin(uuid),
-        };
-        match commit::commit(self, &roll_back).await? {
-            Ended::Committed(table) | Ended::Stopped(table) => Ok(table),
-        }
+    pub fn roll_back<'a>(&'a self, version: &'a TableVersion) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            check_format(self)?;
+            let uuid = self.warehouse().env().uuid();
+            let roll_back = RollBack {
+                version: version.clone(),
+                snapshot_id: self.new_snapshot_id(),
+                uuid,
+                _at_work: self.warehouse().writers().begin(uuid),
+            };
+            match commit::commit(self, &roll_back).await? {
+                Ended::Committed(table) | Ended::Stopped(table) => Ok(table),
+            }
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
+use futures::future::BoxFuture;
 use iceberg::spec::{NullOrder, PartitionSpec, SortDirection, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
@@ -259,8 +260,8 @@ impl Table {
     ///
     /// # Errors
     /// `NotFound` (42P01) where it was dropped or renamed.
-    pub async fn reload(&self) -> Result<Self> {
-        self.warehouse().table(self.ident()).await
+    pub fn reload(&self) -> BoxFuture<'_, Result<Self>> {
+        Box::pin(async move { self.warehouse().table(self.ident()).await })
     }
 
     /// Column position and transform of each partition field of the default spec.

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use iceberg::spec::{
     FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadata,
@@ -109,8 +110,8 @@ impl Warehouse {
     ///
     /// # Errors
     /// As [`Self::open_with`].
-    pub async fn open(url: &Url) -> Result<Self> {
-        Self::open_with(&WarehouseOptions::new(url.clone())).await
+    pub fn open(url: &Url) -> BoxFuture<'_, Result<Self>> {
+        Box::pin(async move { Self::open_with(&WarehouseOptions::new(url.clone())).await })
     }
 
     /// Opens a warehouse, making an empty one with the namespace `public` if there is none. Any
@@ -120,8 +121,8 @@ impl Warehouse {
     /// Those of [`Stores::probe`] where an object store cannot be used; `Unavailable` or
     /// `Forbidden` where a directory cannot; `Conflict` where the catalog would be new and the
     /// store holds tables already.
-    pub async fn open_with(options: &WarehouseOptions) -> Result<Self> {
-        Self::open_in(&Env::real(), options).await
+    pub fn open_with(options: &WarehouseOptions) -> BoxFuture<'_, Result<Self>> {
+        Box::pin(async move { Self::open_in(&Env::real(), options).await })
     }
 
     /// [`Self::open_with`] in the world `env`: clock, timers and randomness of its tables, and of all who
@@ -129,40 +130,42 @@ impl Warehouse {
     ///
     /// # Errors
     /// As [`Self::open_with`].
-    pub async fn open_in(env: &Env, options: &WarehouseOptions) -> Result<Self> {
-        let url = &options.url;
-        let stores = Stores::with_s3(options.s3.clone());
-        let location = literal_of(url)?;
-        stores.resolve(&location)?;
-        let catalog = options.catalog_place()?;
-        if url.scheme() != "file" {
-            stores.probe(url).await?;
-        }
-        if let Some(file) = catalog.file().filter(|file| is_new(file)) {
-            if !options.new_catalog {
-                refuse_forgotten(&stores, &location, &catalog.to_string()).await?;
+    pub fn open_in<'a>(env: &'a Env, options: &'a WarehouseOptions) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let url = &options.url;
+            let stores = Stores::with_s3(options.s3.clone());
+            let location = literal_of(url)?;
+            stores.resolve(&location)?;
+            let catalog = options.catalog_place()?;
+            if url.scheme() != "file" {
+                stores.probe(url).await?;
             }
-            make_directory_of(file, url)?;
-        }
-        let is_database = catalog.file().is_none();
-        let catalog = catalog.open(CATALOG_NAME).await?;
-        if is_database && !options.new_catalog && catalog.namespaces().await?.is_empty() {
-            refuse_forgotten(&stores, &location, catalog.place()).await?;
-        }
-        let files = MetadataFiles::new(stores.clone());
-        let views = Cache::new(VIEW_CACHE_BYTES);
-        let (pins, writers) = (Arc::default(), Arc::default());
-        let (url, env) = (url.clone(), env.clone());
-        let inner = Inner { url, location, stores, catalog, files, views, pins, writers, env };
-        let warehouse = Self { inner: Arc::new(inner) };
-        if warehouse.namespaces().await?.is_empty() {
-            match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
-                // Another process opened it at the same moment.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                other => other?,
+            if let Some(file) = catalog.file().filter(|file| is_new(file)) {
+                if !options.new_catalog {
+                    refuse_forgotten(&stores, &location, &catalog.to_string()).await?;
+                }
+                make_directory_of(file, url)?;
             }
-        }
-        Ok(warehouse)
+            let is_database = catalog.file().is_none();
+            let catalog = catalog.open(CATALOG_NAME).await?;
+            if is_database && !options.new_catalog && catalog.namespaces().await?.is_empty() {
+                refuse_forgotten(&stores, &location, catalog.place()).await?;
+            }
+            let files = MetadataFiles::new(stores.clone());
+            let views = Cache::new(VIEW_CACHE_BYTES);
+            let (pins, writers) = (Arc::default(), Arc::default());
+            let (url, env) = (url.clone(), env.clone());
+            let inner = Inner { url, location, stores, catalog, files, views, pins, writers, env };
+            let warehouse = Self { inner: Arc::new(inner) };
+            if warehouse.namespaces().await?.is_empty() {
+                match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
+                    // Another process opened it at the same moment.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    other => other?,
+                }
+            }
+            Ok(warehouse)
+        })
     }
 
     /// Where it is.
@@ -194,8 +197,8 @@ impl Warehouse {
     ///
     /// # Errors
     /// `Unavailable` where the catalog does not answer.
-    pub async fn namespaces(&self) -> Result<Vec<String>> {
-        self.catalog().namespaces().await
+    pub fn namespaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        Box::pin(async move { self.catalog().namespaces().await })
     }
 
     /// All namespaces and the names of their tables and views, as they are at one moment. Who asks
@@ -203,50 +206,56 @@ impl Warehouse {
     ///
     /// # Errors
     /// `Unavailable` where the catalog does not answer.
-    pub async fn listing(&self) -> Result<Vec<Listing>> {
-        self.catalog().listing().await
+    pub fn listing(&self) -> BoxFuture<'_, Result<Vec<Listing>>> {
+        Box::pin(async move { self.catalog().listing().await })
     }
 
     /// The tables of all namespaces, by name, as they are at one moment.
     ///
     /// # Errors
     /// `Unavailable` where the catalog does not answer.
-    pub async fn all_tables(&self) -> Result<Vec<TableIdent>> {
-        let idents = |of: Listing| {
-            let ident = move |name| TableIdent::new(&of.namespace, name);
-            of.tables.into_iter().map(ident).collect::<Vec<_>>()
-        };
-        Ok(self.listing().await?.into_iter().flat_map(idents).collect())
+    pub fn all_tables(&self) -> BoxFuture<'_, Result<Vec<TableIdent>>> {
+        Box::pin(async move {
+            let idents = |of: Listing| {
+                let ident = move |name| TableIdent::new(&of.namespace, name);
+                of.tables.into_iter().map(ident).collect::<Vec<_>>()
+            };
+            Ok(self.listing().await?.into_iter().flat_map(idents).collect())
+        })
     }
 
     /// Makes a namespace.
     ///
     /// # Errors
     /// `AlreadyExists` (42P06); `Invalid` for a name that cannot be a directory.
-    pub async fn create_namespace(
-        &self,
-        namespace: &str,
-        properties: &BTreeMap<String, String>,
-    ) -> Result<()> {
-        check_name("schema", namespace)?;
-        self.catalog().create_namespace(namespace, properties).await
+    pub fn create_namespace<'a>(
+        &'a self,
+        namespace: &'a str,
+        properties: &'a BTreeMap<String, String>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            check_name("schema", namespace)?;
+            self.catalog().create_namespace(namespace, properties).await
+        })
     }
 
     /// Removes an empty namespace.
     ///
     /// # Errors
     /// `NotFound` (3F000), `Conflict` (2BP01).
-    pub async fn drop_namespace(&self, namespace: &str) -> Result<()> {
-        self.catalog().drop_namespace(namespace).await
+    pub fn drop_namespace<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.catalog().drop_namespace(namespace).await })
     }
 
     /// The tables of a namespace, by name.
     ///
     /// # Errors
     /// `NotFound` (3F000).
-    pub async fn tables(&self, namespace: &str) -> Result<Vec<TableIdent>> {
-        let names = self.catalog().tables(namespace).await?;
-        Ok(names.into_iter().map(|name| TableIdent::new(namespace, name)).collect())
+    pub fn tables<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Vec<TableIdent>>> {
+        Box::pin(async move {
+            let names = self.catalog().tables(namespace).await?;
+            Ok(names.into_iter().map(|name| TableIdent::new(namespace, name)).collect())
+        })
     }
 
     /// Opens a table at its current version. The pointer is read every time; the metadata it
@@ -313,10 +322,16 @@ impl Warehouse {
     /// # Errors
     /// `AlreadyExists` (42P07), `NotFound` (3F000), `Invalid` or `Unsupported` for a specification
     /// that cannot be.
-    pub async fn create_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
-        let staged = self.stage_table(ident, spec).await?;
-        let first = commit::build(&staged, commit::builder(&staged), Vec::new())?;
-        commit::create(&staged, first).await
+    pub fn create_table<'a>(
+        &'a self,
+        ident: &'a TableIdent,
+        spec: TableSpec,
+    ) -> BoxFuture<'a, Result<Table>> {
+        Box::pin(async move {
+            let staged = self.stage_table(ident, spec).await?;
+            let first = commit::build(&staged, commit::builder(&staged), Vec::new())?;
+            commit::create(&staged, first).await
+        })
     }
 
     /// Prepares a table that appears in the catalog, together with its first rows, when its
@@ -324,10 +339,16 @@ impl Warehouse {
     ///
     /// # Errors
     /// As [`Self::create_table`].
-    pub async fn stage_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
-        check_name("table", &ident.name)?;
-        self.catalog().check_free(ident).await?;
-        self.stage(ident, spec).await
+    pub fn stage_table<'a>(
+        &'a self,
+        ident: &'a TableIdent,
+        spec: TableSpec,
+    ) -> BoxFuture<'a, Result<Table>> {
+        Box::pin(async move {
+            check_name("table", &ident.name)?;
+            self.catalog().check_free(ident).await?;
+            self.stage(ident, spec).await
+        })
     }
 
     /// Prepares a table that takes the place of `old` in the catalog, together with its first rows,
@@ -337,9 +358,15 @@ impl Warehouse {
     /// # Errors
     /// `Invalid` or `Unsupported` for a specification that cannot be. The commit ends with
     /// `Conflict` where somebody changed the old table meanwhile.
-    pub async fn stage_replacement(&self, old: &Table, spec: TableSpec) -> Result<Table> {
-        let staged = self.stage(old.ident(), spec).await?;
-        Ok(staged.replacing(old.metadata_location().to_owned()))
+    pub fn stage_replacement<'a>(
+        &'a self,
+        old: &'a Table,
+        spec: TableSpec,
+    ) -> BoxFuture<'a, Result<Table>> {
+        Box::pin(async move {
+            let staged = self.stage(old.ident(), spec).await?;
+            Ok(staged.replacing(old.metadata_location().to_owned()))
+        })
     }
 
     async fn stage(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
@@ -357,21 +384,33 @@ impl Warehouse {
     ///
     /// # Errors
     /// `NotFound` (42P01, 3F000), `AlreadyExists` (42P07).
-    pub async fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
-        check_name("table", &to.name)?;
-        self.catalog().rename_table(from, to).await
+    pub fn rename_table<'a>(
+        &'a self,
+        from: &'a TableIdent,
+        to: &'a TableIdent,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            check_name("table", &to.name)?;
+            self.catalog().rename_table(from, to).await
+        })
     }
 
     /// Forgets a table; with `purge` also deletes its files. Queries that run on it may fail then.
     ///
     /// # Errors
     /// `NotFound` (42P01). A failure to delete files is logged and leaves them behind.
-    pub async fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
-        let pointer = self.catalog().drop_table(ident).await?;
-        if purge && let Err(error) = self.purge_at(&pointer).await {
-            tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
-        }
-        Ok(())
+    pub fn drop_table<'a>(
+        &'a self,
+        ident: &'a TableIdent,
+        purge: bool,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let pointer = self.catalog().drop_table(ident).await?;
+            if purge && let Err(error) = self.purge_at(&pointer).await {
+                tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
+            }
+            Ok(())
+        })
     }
 
     /// Forgets `table` at whatever version it is, and no other of its name; with `purge` also deletes
@@ -380,36 +419,44 @@ impl Warehouse {
     /// # Errors
     /// `NotFound` (42P01) where it is gone, or its name is another table's; `Conflict` where its
     /// version changes faster than it is read.
-    pub async fn drop_only(&self, table: &Table, purge: bool) -> Result<()> {
-        let (catalog, ident) = (self.catalog(), table.ident());
-        for _ in 1..POINTER_TRIES {
-            let pointer = self.pointer_of(table).await?;
-            match catalog.drop_table_at(ident, &pointer).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => continue,
-                dropped => dropped?,
+    pub fn drop_only<'a>(&'a self, table: &'a Table, purge: bool) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let (catalog, ident) = (self.catalog(), table.ident());
+            for _ in 1..POINTER_TRIES {
+                let pointer = self.pointer_of(table).await?;
+                match catalog.drop_table_at(ident, &pointer).await {
+                    Err(error) if error.kind() == ErrorKind::Conflict => continue,
+                    dropped => dropped?,
+                }
+                if purge && let Err(error) = self.purge_at(&pointer).await {
+                    tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
+                }
+                return Ok(());
             }
-            if purge && let Err(error) = self.purge_at(&pointer).await {
-                tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
-            }
-            return Ok(());
-        }
-        Err(busy(ident))
+            Err(busy(ident))
+        })
     }
 
     /// Renames `table`, at whatever version it is, and no other of its name.
     ///
     /// # Errors
     /// As [`Self::drop_only`] and [`Self::rename_table`].
-    pub async fn rename_only(&self, table: &Table, to: &TableIdent) -> Result<()> {
-        check_name("table", &to.name)?;
-        for _ in 1..POINTER_TRIES {
-            let pointer = self.pointer_of(table).await?;
-            match self.catalog().rename_table_at(table.ident(), &pointer, to).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                renamed => return renamed,
+    pub fn rename_only<'a>(
+        &'a self,
+        table: &'a Table,
+        to: &'a TableIdent,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            check_name("table", &to.name)?;
+            for _ in 1..POINTER_TRIES {
+                let pointer = self.pointer_of(table).await?;
+                match self.catalog().rename_table_at(table.ident(), &pointer, to).await {
+                    Err(error) if error.kind() == ErrorKind::Conflict => {}
+                    renamed => return renamed,
+                }
             }
-        }
-        Err(busy(table.ident()))
+            Err(busy(table.ident()))
+        })
     }
 
     async fn pointer_of(&self, table: &Table) -> Result<String> {
@@ -440,11 +487,13 @@ impl Warehouse {
 
     /// Deletes the files of a table that is in the catalog no more. Queries that run on it may fail
     /// then. A failure to delete files is logged and leaves them behind.
-    pub async fn purge(&self, dropped: &Table) {
-        if let Err(error) = self.purge_at(dropped.metadata_location()).await {
-            let table = dropped.ident();
-            tracing::warn!(%table, %error, "files of a replaced table stay behind");
-        }
+    pub fn purge<'a>(&'a self, dropped: &'a Table) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.purge_at(dropped.metadata_location()).await {
+                let table = dropped.ident();
+                tracing::warn!(%table, %error, "files of a replaced table stay behind");
+            }
+        })
     }
 
     async fn purge_at(&self, pointer: &str) -> Result<()> {

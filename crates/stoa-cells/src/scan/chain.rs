@@ -83,7 +83,9 @@ impl Chain {
 
     /// The cells of all files.
     pub(super) fn stream(self, inner: &Arc<Inner>, plan: &Arc<ReadPlan>) -> CellStream {
-        let ahead = self.bytes >= AHEAD_BYTES_MIN && !plan.picks_rows;
+        // Little is read for single rows: a task is worth its while only beside others.
+        let is_little = plan.picks_rows && !plan.is_merged;
+        let ahead = self.bytes >= AHEAD_BYTES_MIN && !is_little;
         let reader = ChainReader {
             inner: Arc::clone(inner),
             plan: Arc::clone(plan),

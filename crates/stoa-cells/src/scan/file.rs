@@ -39,6 +39,8 @@ pub(super) struct ReadPlan {
     pub(super) predicate: Predicate,
     /// Single rows are asked for, so that little is read of each file.
     pub(super) picks_rows: bool,
+    /// There are several chains.
+    pub(super) is_merged: bool,
     /// Columns that nobody wants.
     pub(super) without: Vec<&'static str>,
     /// Encoded bytes to hold of each file at a time, about.

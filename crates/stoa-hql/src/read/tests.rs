@@ -453,3 +453,26 @@ fn markers_are_returned_on_request() {
         ]
     );
 }
+
+/// A merge needs all of them: where each is a request to a store, one after the other would take long.
+#[tokio::test]
+async fn inputs_begin_at_the_same_time() {
+    use futures::{StreamExt, TryStreamExt, stream};
+
+    let all = std::sync::Arc::new(tokio::sync::Barrier::new(3));
+    let input = |row: &'static [u8]| -> CellStream {
+        let all = all.clone();
+        let batch = async move {
+            all.wait().await;
+            let mut builder = CellBatchBuilder::new();
+            builder.push_insert(row, 1, b"", 5, b"value")?;
+            Ok(builder.finish())
+        };
+        stream::once(batch).boxed()
+    };
+    let inputs = [b"c".as_slice(), b"a", b"b"].map(input).into();
+    let reader = CellReader::new(&plain_schema(), &ScanSpec::default(), NOW, 3);
+    let read: Vec<CellBatch> = read_stream(reader, inputs).try_collect().await.unwrap();
+    let rows: Vec<&[u8]> = read.iter().flat_map(CellBatch::iter).map(|cell| cell.row).collect();
+    assert_eq!(rows, [b"a", b"b", b"c"]);
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use futures::future::BoxFuture;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_hql::{Files, MemoryBudget, Output, Session, SessionOptions};
 
@@ -24,19 +25,21 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Session::run_text`]; `Cancelled` (57014); 57P01 while the engine ends.
-    pub async fn run_hql(
-        &self,
-        session: &mut Session,
-        text: &str,
-        user: &str,
-        out: &mut dyn Output,
-    ) -> Result<()> {
-        self.must_be_open()?;
-        let guard = self.start_query(text, user, "hql");
-        let mut counted = Counted { out, lines: 0 };
-        let result = guard.run(session.run_text(text, &mut counted)).await;
-        guard.progress().rows.store(counted.lines, Ordering::Relaxed);
-        guard.ended(result)
+    pub fn run_hql<'a>(
+        &'a self,
+        session: &'a mut Session,
+        text: &'a str,
+        user: &'a str,
+        out: &'a mut dyn Output,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.must_be_open()?;
+            let guard = self.start_query(text, user, "hql");
+            let mut counted = Counted { out, lines: 0 };
+            let result = guard.run(session.run_text(text, &mut counted)).await;
+            guard.progress().rows.store(counted.lines, Ordering::Relaxed);
+            guard.ended(result)
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::future::BoxFuture;
 use stoa_error::Result;
 use stoa_sql::ValueRows;
 use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
@@ -52,63 +53,75 @@ impl Session {
     /// # Errors
     /// Syntax errors (42601), with their place; texts that are too long (54000) or too complex (54001);
     /// 53200 where a long text takes more memory than there is; 57014 as for [`Session::prepare`].
-    pub async fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
-        match self.speaks_hive() {
-            true => self.parse_hiveql(sql, HiveOptions::default()).await,
-            false => self.parse_sql(sql).await,
-        }
+    pub fn parse<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Result<Vec<Statement>>> {
+        Box::pin(async move {
+            match self.speaks_hive() {
+                true => self.parse_hiveql(sql, HiveOptions::default()).await,
+                false => self.parse_sql(sql).await,
+            }
+        })
     }
 
     /// Parses a text of any number of statements of HiveQL.
     ///
     /// # Errors
     /// As [`Session::parse`]; 0A000 for what Hive has and Stoa has not.
-    pub async fn parse_hiveql(&self, sql: &str, options: HiveOptions) -> Result<Vec<Statement>> {
-        let is_short = sql.len() <= SHORT_TEXT;
-        let known = self.reuse.translations();
-        if let Some(text) = is_short.then(|| known.find(sql, options)).flatten() {
-            return self.parse_sql(&text).await;
-        }
-        let translated = match is_short {
-            true => hiveql::translated(sql, options).inspect(|_| known.learn(sql, options)),
-            false => {
-                let _memory = memory::of_text(self.runner.memory(), sql)?;
-                let text = sql.to_owned();
-                self.shown_planning(sql, async move { hiveql::translated(&text, options) }).await
+    pub fn parse_hiveql<'a>(
+        &'a self,
+        sql: &'a str,
+        options: HiveOptions,
+    ) -> BoxFuture<'a, Result<Vec<Statement>>> {
+        Box::pin(async move {
+            let is_short = sql.len() <= SHORT_TEXT;
+            let known = self.reuse.translations();
+            if let Some(text) = is_short.then(|| known.find(sql, options)).flatten() {
+                return self.parse_sql(&text).await;
             }
-        };
-        let translated = translated.inspect_err(|error| self.record_failure(sql, None, error))?;
-        self.parse_sql(&translated).await
+            let translated = match is_short {
+                true => hiveql::translated(sql, options).inspect(|_| known.learn(sql, options)),
+                false => {
+                    let _memory = memory::of_text(self.runner.memory(), sql)?;
+                    let text = sql.to_owned();
+                    self.shown_planning(sql, async move { hiveql::translated(&text, options) })
+                        .await
+                }
+            };
+            let translated =
+                translated.inspect_err(|error| self.record_failure(sql, None, error))?;
+            self.parse_sql(&translated).await
+        })
     }
 
     /// Parses a text of any number of statements of Stoa's SQL, whatever the session speaks.
     ///
     /// # Errors
     /// As [`Session::parse`].
-    pub async fn parse_sql(&self, sql: &str) -> Result<Vec<Statement>> {
-        if ValueRows::may_be(sql)
-            && let Some(statement) = self.parse_value_rows(sql).await?
-        {
-            return Ok(vec![statement]);
-        }
-        let context = self.options_context();
-        let kinds = FormKinds {
-            reports: self.takes_short_path(),
-            plans: self.plan_templates.load(Ordering::Relaxed),
-        };
-        // The only time that it is taken: it goes along with the statement until that has ended.
-        let fingerprint = Fingerprint::shared(sql);
-        let find = |fingerprint| self.reuse.forms().find(&context, fingerprint, kinds);
-        if let Some(known) = fingerprint.as_ref().and_then(find) {
-            let form = match known {
-                KnownStatement::Report(report) => StatementForm::Report(report),
-                KnownStatement::Lifted(lifted) => StatementForm::Lifted(lifted),
+    pub fn parse_sql<'a>(&'a self, sql: &'a str) -> BoxFuture<'a, Result<Vec<Statement>>> {
+        Box::pin(async move {
+            if ValueRows::may_be(sql)
+                && let Some(statement) = self.parse_value_rows(sql).await?
+            {
+                return Ok(vec![statement]);
+            }
+            let context = self.options_context();
+            let kinds = FormKinds {
+                reports: self.takes_short_path(),
+                plans: self.plan_templates.load(Ordering::Relaxed),
             };
-            let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, fingerprint, form, rows: None, memory: None }]);
-        }
-        self.parse_text(sql, fingerprint.clone()).await.inspect_err(|error| {
-            self.record_failure(sql, fingerprint.as_ref(), error);
+            // The only time that it is taken: it goes along with the statement until that has ended.
+            let fingerprint = Fingerprint::shared(sql);
+            let find = |fingerprint| self.reuse.forms().find(&context, fingerprint, kinds);
+            if let Some(known) = fingerprint.as_ref().and_then(find) {
+                let form = match known {
+                    KnownStatement::Report(report) => StatementForm::Report(report),
+                    KnownStatement::Lifted(lifted) => StatementForm::Lifted(lifted),
+                };
+                let text = sql.trim().trim_end_matches(';').to_owned();
+                return Ok(vec![Statement { text, fingerprint, form, rows: None, memory: None }]);
+            }
+            self.parse_text(sql, fingerprint.clone()).await.inspect_err(|error| {
+                self.record_failure(sql, fingerprint.as_ref(), error);
+            })
         })
     }
 

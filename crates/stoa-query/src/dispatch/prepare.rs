@@ -209,29 +209,31 @@ impl Session {
     /// # Errors
     /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds; 57014
     /// where it was cancelled, or took longer than `statement_timeout`.
-    pub async fn prepare(
+    pub fn prepare(
         &self,
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
-    ) -> Result<Prepared> {
-        // Taken before: what changes meanwhile makes it to be planned again.
-        let context = self.options_context();
-        if has_place_for(&statement, &parameter_types) && self.needs_no_plan(&statement).await {
-            let known = self.must_know_of(&statement).await;
-            known.inspect_err(|error| {
-                self.record_failure(&statement.text, statement.fingerprint.as_ref(), error);
-            })?;
-            return Ok(Prepared::without_plan(statement, Some(context)));
-        }
-        let (text, fingerprint) = (statement.text.clone(), statement.fingerprint.clone());
-        let session = self.shared()?;
-        // Large futures are kept off the stacks of those who wait for them, and their types out of the
-        // types of those: whether something so deep is `Send` takes the compiler minutes to find out.
-        let plan: BoxFuture<'static, Result<Prepared>> =
-            Box::pin(async move { session.plan(statement, parameter_types).await });
-        let planned = self.shown_planning(&text, plan);
-        let planned = planned.await.map_err(|error| point(error, &text));
-        planned.inspect_err(|error| self.record_failure(&text, fingerprint.as_ref(), error))
+    ) -> BoxFuture<'_, Result<Prepared>> {
+        Box::pin(async move {
+            // Taken before: what changes meanwhile makes it to be planned again.
+            let context = self.options_context();
+            if has_place_for(&statement, &parameter_types) && self.needs_no_plan(&statement).await {
+                let known = self.must_know_of(&statement).await;
+                known.inspect_err(|error| {
+                    self.record_failure(&statement.text, statement.fingerprint.as_ref(), error);
+                })?;
+                return Ok(Prepared::without_plan(statement, Some(context)));
+            }
+            let (text, fingerprint) = (statement.text.clone(), statement.fingerprint.clone());
+            let session = self.shared()?;
+            // Large futures are kept off the stacks of those who wait for them, and their types out of the
+            // types of those: whether something so deep is `Send` takes the compiler minutes to find out.
+            let plan: BoxFuture<'static, Result<Prepared>> =
+                Box::pin(async move { session.plan(statement, parameter_types).await });
+            let planned = self.shown_planning(&text, plan);
+            let planned = planned.await.map_err(|error| point(error, &text));
+            planned.inspect_err(|error| self.record_failure(&text, fingerprint.as_ref(), error))
+        })
     }
 
     /// As [`Session::on_planners`], for a statement that others see meanwhile, and may end.

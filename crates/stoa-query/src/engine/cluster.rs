@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use stoa_catalog::DaemonInfo;
 use stoa_cells::CellFlushOrder;
 use stoa_cluster::DaemonId;
@@ -57,60 +58,62 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Member::join`].
-    pub async fn join(&self, joining: Joining) -> Result<()> {
-        let data = &self.handles().data;
-        let (Some(ingest), Some(log)) = (data.ingest(), self.shipped_log.clone()) else {
-            return Ok(());
-        };
-        let options = self.options();
-        let info = DaemonInfo {
-            // Filled in from the daemon's files.
-            id: DaemonId::from_bits(0),
-            certificate: [0; 32],
-            name: joining.host,
-            peer_address: joining.peer_address,
-            pg_address: joining.pg_address,
-            http_address: joining.http_address,
-            flight_address: joining.flight_address,
-            zone: joining.zone,
-            build: concat!("stoa ", env!("CARGO_PKG_VERSION")).to_owned(),
-            protocol_min: PROTOCOL,
-            protocol_max: PROTOCOL,
-            cores: u32::try_from(options.threads).unwrap_or(u32::MAX),
-            cache_bytes: options.cache_bytes_max as u64,
-        };
-        let mut members = MemberOptions::default();
-        members.lease.ttl = joining.lease;
-        let join = JoinOptions {
-            folder: joining.folder,
-            listener: joining.listener,
-            info,
-            log,
-            local_log: joining.local_log,
-            ingest: IngestOptions {
-                order: Some(Arc::new(CellFlushOrder)),
-                ..IngestOptions::default()
-            },
-            members,
-        };
-        let joined = Member::join(data.warehouse().clone(), ingest.clone(), join).await?;
-        let member = joined.ok_or_else(|| Error::internal("the catalog is not shared"))?;
-        self.end_for_others(&member);
-        let reports = ReportsForOthers {
-            in_parts: false,
-            data: Arc::downgrade(data),
-            memory: Arc::clone(self.handles().runner.memory()),
-            pool: self.handles().runner.pools().configured("", "", PROTOCOL_OF_OTHERS),
-        };
-        let parts = ReportsForOthers { in_parts: true, ..reports.clone() };
-        member.serve(ServiceKind::Report, Arc::new(reports));
-        member.serve(ServiceKind::ReportParts, Arc::new(parts));
-        let spreading = self.spread_with(&member, joining.task_listener)?;
-        for (kind, service) in spreading.services() {
-            member.serve(kind, service);
-        }
-        data.set_member(member, options.home_bytes_min);
-        Ok(())
+    pub fn join(&self, joining: Joining) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let data = &self.handles().data;
+            let (Some(ingest), Some(log)) = (data.ingest(), self.shipped_log.clone()) else {
+                return Ok(());
+            };
+            let options = self.options();
+            let info = DaemonInfo {
+                // Filled in from the daemon's files.
+                id: DaemonId::from_bits(0),
+                certificate: [0; 32],
+                name: joining.host,
+                peer_address: joining.peer_address,
+                pg_address: joining.pg_address,
+                http_address: joining.http_address,
+                flight_address: joining.flight_address,
+                zone: joining.zone,
+                build: concat!("stoa ", env!("CARGO_PKG_VERSION")).to_owned(),
+                protocol_min: PROTOCOL,
+                protocol_max: PROTOCOL,
+                cores: u32::try_from(options.threads).unwrap_or(u32::MAX),
+                cache_bytes: options.cache_bytes_max as u64,
+            };
+            let mut members = MemberOptions::default();
+            members.lease.ttl = joining.lease;
+            let join = JoinOptions {
+                folder: joining.folder,
+                listener: joining.listener,
+                info,
+                log,
+                local_log: joining.local_log,
+                ingest: IngestOptions {
+                    order: Some(Arc::new(CellFlushOrder)),
+                    ..IngestOptions::default()
+                },
+                members,
+            };
+            let joined = Member::join(data.warehouse().clone(), ingest.clone(), join).await?;
+            let member = joined.ok_or_else(|| Error::internal("the catalog is not shared"))?;
+            self.end_for_others(&member);
+            let reports = ReportsForOthers {
+                in_parts: false,
+                data: Arc::downgrade(data),
+                memory: Arc::clone(self.handles().runner.memory()),
+                pool: self.handles().runner.pools().configured("", "", PROTOCOL_OF_OTHERS),
+            };
+            let parts = ReportsForOthers { in_parts: true, ..reports.clone() };
+            member.serve(ServiceKind::Report, Arc::new(reports));
+            member.serve(ServiceKind::ReportParts, Arc::new(parts));
+            let spreading = self.spread_with(&member, joining.task_listener)?;
+            for (kind, service) in spreading.services() {
+                member.serve(kind, service);
+            }
+            data.set_member(member, options.home_bytes_min);
+            Ok(())
+        })
     }
 
     /// From now on, large plans are computed with the other daemons.

@@ -187,19 +187,25 @@ impl Engine {
 
     /// Passes a request to cancel on to the daemon that gave the process id, if that is another one; whether it knew
     /// the secret.
-    pub async fn cancel_elsewhere(&self, process_id: i32, secret: &Bytes) -> bool {
-        let other = other_daemon(self.member(), number_of_session(process_id));
-        let Some((member, Some(daemon))) = other else { return false };
-        let mut body = BytesMut::with_capacity(4 + secret.len());
-        body.put_i32_le(process_id);
-        body.put_slice(secret);
-        match member.ask(daemon, ServiceKind::Cancel, body.freeze(), LIMIT).await {
-            Ok(answer) => answer.first() == Some(&1),
-            Err(error) => {
-                tracing::warn!(%daemon, %error, "a statement cannot be cancelled on its daemon");
-                false
+    pub fn cancel_elsewhere<'a>(
+        &'a self,
+        process_id: i32,
+        secret: &'a Bytes,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let other = other_daemon(self.member(), number_of_session(process_id));
+            let Some((member, Some(daemon))) = other else { return false };
+            let mut body = BytesMut::with_capacity(4 + secret.len());
+            body.put_i32_le(process_id);
+            body.put_slice(secret);
+            match member.ask(daemon, ServiceKind::Cancel, body.freeze(), LIMIT).await {
+                Ok(answer) => answer.first() == Some(&1),
+                Err(error) => {
+                    tracing::warn!(%daemon, %error, "a statement cannot be cancelled on its daemon");
+                    false
+                }
             }
-        }
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use stoa_env::task;
 use stoa_env::timer::{MissedTickBehavior, interval};
@@ -120,23 +121,25 @@ impl Inner {
 
 impl Engine {
     /// Samples once a second until the task is ended; whoever comes second does nothing.
-    pub async fn keep_history(self: Arc<Self>) {
-        if self.history.is_sampled.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let _sampling = Sampling(Arc::clone(&self));
-        let mut ticks = interval(Duration::from_secs(1));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        ticks.tick().await;
-        loop {
-            ticks.tick().await;
-            let samples = self.history.sample(&self);
-            let Some(ring) = self.history.ring() else { continue };
-            // A disk that stands still holds up nothing but this.
-            if task::spawn_blocking(move || ring.write(&samples)).await.is_err() {
-                tracing::error!("a sample was not written");
+    pub fn keep_history(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if self.history.is_sampled.swap(true, Ordering::AcqRel) {
+                return;
             }
-        }
+            let _sampling = Sampling(Arc::clone(&self));
+            let mut ticks = interval(Duration::from_secs(1));
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+            ticks.tick().await;
+            loop {
+                ticks.tick().await;
+                let samples = self.history.sample(&self);
+                let Some(ring) = self.history.ring() else { continue };
+                // A disk that stands still holds up nothing but this.
+                if task::spawn_blocking(move || ring.write(&samples)).await.is_err() {
+                    tracing::error!("a sample was not written");
+                }
+            }
+        })
     }
 
     /// Samples of `step_s` seconds (1, 10, 60 or 600) that ended after `since_unix_ms`, oldest first.

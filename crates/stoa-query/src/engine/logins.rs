@@ -4,6 +4,7 @@
 
 use std::net::IpAddr;
 
+use futures::future::BoxFuture;
 use stoa_access::ScramSecret;
 use stoa_error::Result;
 
@@ -21,8 +22,8 @@ impl Engine {
     ///
     /// # Errors
     /// The catalog's.
-    pub async fn login_secret(&self, role: &str) -> Result<(ScramSecret, bool)> {
-        self.handles.gate.login_secret(role).await
+    pub fn login_secret<'a>(&'a self, role: &'a str) -> BoxFuture<'a, Result<(ScramSecret, bool)>> {
+        Box::pin(async move { self.handles.gate.login_secret(role).await })
     }
 
     /// Whether a try to log in as `role` from an address is looked at now: not while there were too
@@ -46,8 +47,8 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::log_in_from`].
-    pub async fn log_in(&self, role: &str, password: &str) -> Result<()> {
-        self.log_in_from(role, password, None).await
+    pub fn log_in<'a>(&'a self, role: &'a str, password: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.log_in_from(role, password, None).await })
     }
 
     /// Checks a password, if clients must log in. The same wrong one again is no new failure: clients
@@ -56,12 +57,12 @@ impl Engine {
     /// # Errors
     /// 28P01 where the role is not there, may not log in, or has another password: which of these,
     /// nobody is told. 53400 after too many failures as this role or from this address.
-    pub async fn log_in_from(
-        &self,
-        role: &str,
-        password: &str,
+    pub fn log_in_from<'a>(
+        &'a self,
+        role: &'a str,
+        password: &'a str,
         from: Option<IpAddr>,
-    ) -> Result<()> {
-        self.handles.gate.log_in(role, password, from).await
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.handles.gate.log_in(role, password, from).await })
     }
 }

@@ -47,31 +47,39 @@ impl Engine {
     ///
     /// # Errors
     /// The other's; 57P03 if it does not answer.
-    pub async fn ask_about_ticket(&self, number: u32, question: Bytes) -> Result<Option<Bytes>> {
-        let Some(member) = self.member().filter(|member| member.number() != number) else {
-            return Ok(None);
-        };
-        let Some(daemon) = member.numbered(number) else { return Ok(None) };
-        let answer = member.ask(daemon, ServiceKind::Ticket, question, LIMIT).await;
-        answer.map(Some).map_err(|error| match error.kind() {
-            ErrorKind::Unavailable | ErrorKind::Timeout => {
-                Error::unavailable("the daemon that gave the ticket does not answer")
-                    .with_sqlstate("57P03")
-                    .with_hint("ask for the query again, or try once more")
-                    .with_source(error)
-            }
-            _ => error,
+    pub fn ask_about_ticket(
+        &self,
+        number: u32,
+        question: Bytes,
+    ) -> BoxFuture<'_, Result<Option<Bytes>>> {
+        Box::pin(async move {
+            let Some(member) = self.member().filter(|member| member.number() != number) else {
+                return Ok(None);
+            };
+            let Some(daemon) = member.numbered(number) else { return Ok(None) };
+            let answer = member.ask(daemon, ServiceKind::Ticket, question, LIMIT).await;
+            answer.map(Some).map_err(|error| match error.kind() {
+                ErrorKind::Unavailable | ErrorKind::Timeout => {
+                    Error::unavailable("the daemon that gave the ticket does not answer")
+                        .with_sqlstate("57P03")
+                        .with_hint("ask for the query again, or try once more")
+                        .with_source(error)
+                }
+                _ => error,
+            })
         })
     }
 
     /// Tells all other daemons something about a ticket, and waits until they have heard it. One that does not
     /// answer is told no more.
-    pub async fn tell_others_about_ticket(&self, news: Bytes) {
-        let Some(member) = self.member() else { return };
-        for (daemon, answer) in member.ask_others(ServiceKind::Ticket, news, LIMIT).await {
-            if let Err(error) = answer {
-                tracing::debug!(%daemon, %error, "a daemon was not told about a ticket");
+    pub fn tell_others_about_ticket(&self, news: Bytes) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(member) = self.member() else { return };
+            for (daemon, answer) in member.ask_others(ServiceKind::Ticket, news, LIMIT).await {
+                if let Err(error) = answer {
+                    tracing::debug!(%daemon, %error, "a daemon was not told about a ticket");
+                }
             }
-        }
+        })
     }
 }

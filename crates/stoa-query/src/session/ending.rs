@@ -18,6 +18,7 @@ use datafusion::logical_expr::async_udf::{AsyncScalarUDF, AsyncScalarUDFImpl};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
+use futures::future::BoxFuture;
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::to_datafusion;
 
@@ -40,8 +41,8 @@ impl Session {
     ///
     /// # Errors
     /// 42501: it is another role's. Unavailable: its daemon does not answer.
-    pub async fn kill(&self, id: u64) -> Result<bool> {
-        self.end(Target::Query(id)).await
+    pub fn kill(&self, id: u64) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move { self.end(Target::Query(id)).await })
     }
 
     /// As [`Self::kill`], also for sessions.

@@ -14,6 +14,7 @@ use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use datafusion::execution::SendableRecordBatchStream;
+use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
 use stoa_error::{Error, Result};
 use stoa_sql::column_names::{self, is_marked};
@@ -121,12 +122,14 @@ impl RowStream {
     }
 
     /// All rows at once; for small results and tests.
-    pub async fn collect(mut self) -> Result<Vec<RecordBatch>> {
-        let mut batches = Vec::new();
-        while let Some(batch) = self.next().await {
-            batches.push(batch?);
-        }
-        Ok(batches)
+    pub fn collect(mut self) -> BoxFuture<'static, Result<Vec<RecordBatch>>> {
+        Box::pin(async move {
+            let mut batches = Vec::new();
+            while let Some(batch) = self.next().await {
+                batches.push(batch?);
+            }
+            Ok(batches)
+        })
     }
 
     fn fail(&mut self, error: Error) -> Poll<Option<Result<RecordBatch>>> {

@@ -108,17 +108,22 @@ impl Session {
     /// # Errors
     /// Levels and savepoints that there are not, and those of the commit: nothing of the transaction is
     /// there then, unless the error says otherwise.
-    pub async fn run_transaction(&self, control: &TransactionControl) -> Result<Completion> {
-        if *control != TransactionControl::Commit || !self.block.has_writes() {
-            return Box::pin(self.control(control)).await.inspect_err(|_| self.block.fail());
-        }
-        if let Err(error) = self.must_be_open() {
-            self.roll_back().await;
-            return Err(error);
-        }
-        let guard = self.start_query("COMMIT", None);
-        let done = guard.run_to_its_end(Box::pin(self.control(control))).await;
-        guard.ended(done)
+    pub fn run_transaction<'a>(
+        &'a self,
+        control: &'a TransactionControl,
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            if *control != TransactionControl::Commit || !self.block.has_writes() {
+                return Box::pin(self.control(control)).await.inspect_err(|_| self.block.fail());
+            }
+            if let Err(error) = self.must_be_open() {
+                self.roll_back().await;
+                return Err(error);
+            }
+            let guard = self.start_query("COMMIT", None);
+            let done = guard.run_to_its_end(Box::pin(self.control(control))).await;
+            guard.ended(done)
+        })
     }
 
     /// Does all that one statement writes in one transaction: the session's, or one that begins and ends here and is
@@ -164,14 +169,16 @@ impl Session {
     }
 
     /// Gives up the transaction, if there is one; says what of it stays all the same.
-    pub async fn roll_back(&self) -> Option<String> {
-        let notice = self.block.roll_back().await;
-        self.end_block_settings(false);
-        self.own.locks.give_up_all(LockSpan::Transaction);
-        if let Err(error) = self.end_temporary().await {
-            tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
-        }
-        notice
+    pub fn roll_back(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let notice = self.block.roll_back().await;
+            self.end_block_settings(false);
+            self.own.locks.give_up_all(LockSpan::Transaction);
+            if let Err(error) = self.end_temporary().await {
+                tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
+            }
+            notice
+        })
     }
 
     /// What a setting of the transaction is; outside of a block, what the next one begins with.

@@ -79,22 +79,24 @@ impl Session {
     /// The table is not there (42P01), or is (42P07), against what `target` says; columns that
     /// do not match (42703, 42804), values that do not fit, and what writing finds. Nothing is
     /// written then. Retryable: no room for fresh rows (53200), the table was changed meanwhile.
-    pub async fn append(
-        &self,
-        target: &AppendTarget,
+    pub fn append<'a>(
+        &'a self,
+        target: &'a AppendTarget,
         schema: SchemaRef,
         batches: BatchesIn,
-    ) -> Result<Completion> {
-        self.must_be_open()?;
-        self.caller.refresh().await?;
-        let namespace = target.namespace.clone().unwrap_or_else(|| self.namespace());
-        let ident = TableIdent { namespace, name: target.table.clone() };
-        let guard = self.start_query(&format!("INGEST INTO {ident}"), None);
-        self.remember(guard.cancel_token().clone());
-        let work: BoxFuture<'_, Result<u64>> =
-            Box::pin(bring(self, target, &ident, schema, batches, &guard));
-        let written = guard.run(work).await;
-        guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+    ) -> BoxFuture<'a, Result<Completion>> {
+        Box::pin(async move {
+            self.must_be_open()?;
+            self.caller.refresh().await?;
+            let namespace = target.namespace.clone().unwrap_or_else(|| self.namespace());
+            let ident = TableIdent { namespace, name: target.table.clone() };
+            let guard = self.start_query(&format!("INGEST INTO {ident}"), None);
+            self.remember(guard.cancel_token().clone());
+            let work: BoxFuture<'_, Result<u64>> =
+                Box::pin(bring(self, target, &ident, schema, batches, &guard));
+            let written = guard.run(work).await;
+            guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use bytes::{Buf, Bytes};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use stoa_access::Privilege;
 use stoa_error::{Error, ErrorKind, Result};
@@ -72,78 +73,85 @@ impl CopyIn {
     ///
     /// # Errors
     /// The error that parsing or writing has met; 53200 where there is no memory for these bytes.
-    pub async fn send(&mut self, chunk: Bytes) -> Result<()> {
-        let cancelled = self.guard.as_ref().filter(|guard| guard.cancel_token().is_cancelled());
-        if let Some(error) = cancelled.map(QueryGuard::cancelled_error) {
-            return Err(self.fail(error).await);
-        }
-        let held = match hold(&self.room, &self.memory, chunk.len()).await {
-            Ok(held) => held,
-            Err(error) => return Err(self.fail(error).await),
-        };
-        let sent = match &self.chunks {
-            Some(chunks) => chunks.send(Chunk::Bytes(chunk, Some(held))).await.is_ok(),
-            None => false,
-        };
-        match sent {
-            true => Ok(()),
-            // The reader is gone: it has met an error, or the mark of the data's end.
-            false => match self.loaded().await {
-                Ok(rows) => {
-                    self.ended = Some(Ok(rows));
-                    Ok(())
-                }
-                Err(error) => {
-                    self.ended = Some(Err(error));
-                    self.end().await.map(drop)
-                }
-            },
-        }
+    pub fn send(&mut self, chunk: Bytes) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let cancelled = self.guard.as_ref().filter(|guard| guard.cancel_token().is_cancelled());
+            if let Some(error) = cancelled.map(QueryGuard::cancelled_error) {
+                return Err(self.fail(error).await);
+            }
+            let held = match hold(&self.room, &self.memory, chunk.len()).await {
+                Ok(held) => held,
+                Err(error) => return Err(self.fail(error).await),
+            };
+            let sent = match &self.chunks {
+                Some(chunks) => chunks.send(Chunk::Bytes(chunk, Some(held))).await.is_ok(),
+                None => false,
+            };
+            match sent {
+                true => Ok(()),
+                // The reader is gone: it has met an error, or the mark of the data's end.
+                false => match self.loaded().await {
+                    Ok(rows) => {
+                        self.ended = Some(Ok(rows));
+                        Ok(())
+                    }
+                    Err(error) => {
+                        self.ended = Some(Err(error));
+                        self.end().await.map(drop)
+                    }
+                },
+            }
+        })
     }
 
     /// Waits for an error that ends the copy before all data is there: one of parsing or writing, or
     /// that somebody cancels it. Waits for ever if there is none. May be dropped and called again.
-    pub async fn failed(&mut self) -> Error {
-        let cancelled = self.guard.as_ref().map(|guard| guard.cancel_token().clone());
-        let cancelled = async {
-            match cancelled {
-                Some(token) => token.cancelled_owned().await,
-                None => std::future::pending().await,
-            }
-        };
-        if self.ended.is_none() {
-            tokio::select! {
-                ended = &mut self.load => self.ended = Some(ended.unwrap_or_else(broke_off)),
-                () = cancelled => {
-                    let error = self.guard.as_ref().map(QueryGuard::cancelled_error);
-                    let error = error.unwrap_or_else(|| Error::internal("nobody cancelled this"));
-                    return self.fail(error).await;
+    pub fn failed(&mut self) -> BoxFuture<'_, Error> {
+        Box::pin(async move {
+            let cancelled = self.guard.as_ref().map(|guard| guard.cancel_token().clone());
+            let cancelled = async {
+                match cancelled {
+                    Some(token) => token.cancelled_owned().await,
+                    None => std::future::pending().await,
+                }
+            };
+            if self.ended.is_none() {
+                tokio::select! {
+                    ended = &mut self.load => self.ended = Some(ended.unwrap_or_else(broke_off)),
+                    () = cancelled => {
+                        let error = self.guard.as_ref().map(QueryGuard::cancelled_error);
+                        let error = error.unwrap_or_else(|| Error::internal("nobody cancelled this"));
+                        return self.fail(error).await;
+                    }
                 }
             }
-        }
-        match self.ended {
-            Some(Err(_)) => self
-                .end()
-                .await
-                .err()
-                .unwrap_or_else(|| Error::internal("a copy failed without an error")),
-            _ => std::future::pending().await,
-        }
+            match self.ended {
+                Some(Err(_)) => self
+                    .end()
+                    .await
+                    .err()
+                    .unwrap_or_else(|| Error::internal("a copy failed without an error")),
+                _ => std::future::pending().await,
+            }
+        })
     }
 
     /// Commits what was sent.
     ///
     /// # Errors
     /// The error that parsing or writing has met; nothing is loaded then.
-    pub async fn finish(mut self) -> Result<Completion> {
-        self.end().await.map(|rows| Completion::rows("COPY", rows))
+    pub fn finish(mut self) -> BoxFuture<'static, Result<Completion>> {
+        Box::pin(async move { self.end().await.map(|rows| Completion::rows("COPY", rows)) })
     }
 
     /// Gives up; `reason` is what the client said.
-    pub async fn abort(mut self, reason: &str) -> Error {
-        let error = Error::new(ErrorKind::Cancelled, format!("COPY from stdin failed: {reason}"))
-            .with_sqlstate("57014");
-        self.fail(error).await
+    pub fn abort(mut self, reason: &str) -> BoxFuture<'_, Error> {
+        Box::pin(async move {
+            let error =
+                Error::new(ErrorKind::Cancelled, format!("COPY from stdin failed: {reason}"))
+                    .with_sqlstate("57014");
+            self.fail(error).await
+        })
     }
 
     pub(crate) fn with_guard(mut self, guard: QueryGuard) -> Self {

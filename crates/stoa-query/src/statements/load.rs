@@ -19,6 +19,7 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
@@ -75,34 +76,36 @@ impl Engine {
     /// # Errors
     /// Unknown table (42P01), unreadable files, bad lines (22P02 with file, line, column and
     /// value), and what writing finds. Nothing is loaded then.
-    pub async fn load(self: &Arc<Self>, request: LoadRequest) -> Result<Completion> {
-        let session = self.session(SessionOptions {
-            protocol: "load",
-            is_trusted: true,
-            ..Default::default()
-        });
-        let LoadRequest { target, inputs, options, on_start } = request;
-        let ident = session.target_ident(&target.table)?;
-        let text = format!("LOAD INTO {ident}");
-        let guard = self.start_query(&text, &session.options.user, "load");
-        let work = async {
-            let schema = match self.warehouse().table(&ident).await {
-                Ok(table) => table.schema(),
-                Err(error) if target.create && is_missing(&error) => {
-                    inferred_schema(&inputs, &options)?
+    pub fn load(self: &Arc<Self>, request: LoadRequest) -> BoxFuture<'_, Result<Completion>> {
+        Box::pin(async move {
+            let session = self.session(SessionOptions {
+                protocol: "load",
+                is_trusted: true,
+                ..Default::default()
+            });
+            let LoadRequest { target, inputs, options, on_start } = request;
+            let ident = session.target_ident(&target.table)?;
+            let text = format!("LOAD INTO {ident}");
+            let guard = self.start_query(&text, &session.options.user, "load");
+            let work = async {
+                let schema = match self.warehouse().table(&ident).await {
+                    Ok(table) => table.schema(),
+                    Err(error) if target.create && is_missing(&error) => {
+                        inferred_schema(&inputs, &options)?
+                    }
+                    Err(error) => return Err(with_create_hint(error)),
+                };
+                let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
+                let progress = reader.progress();
+                if let Some(on_start) = on_start {
+                    on_start(progress);
                 }
-                Err(error) => return Err(with_create_hint(error)),
+                let batches = reader_stream(reader)?;
+                write(&session, &ident, &target, schema, batches, &guard).await
             };
-            let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
-            let progress = reader.progress();
-            if let Some(on_start) = on_start {
-                on_start(progress);
-            }
-            let batches = reader_stream(reader)?;
-            write(&session, &ident, &target, schema, batches, &guard).await
-        };
-        let written = guard.run(work).await;
-        guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+            let written = guard.run(work).await;
+            guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+        })
     }
 
     /// Writes a stream of batches into a table in one commit; the table is made if `target` says
@@ -110,23 +113,25 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::load`].
-    pub async fn write_batches(
+    pub fn write_batches(
         self: &Arc<Self>,
         target: LoadTarget,
         schema: SchemaRef,
         batches: BoxStream<'static, Result<RecordBatch>>,
-    ) -> Result<Completion> {
-        let session = self.session(SessionOptions {
-            protocol: "load",
-            is_trusted: true,
-            ..Default::default()
-        });
-        let ident = session.target_ident(&target.table)?;
-        let text = format!("WRITE INTO {ident}");
-        let guard = self.start_query(&text, &session.options.user, "load");
-        let work = write(&session, &ident, &target, schema, batches, &guard);
-        let written = guard.run(work).await;
-        guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+    ) -> BoxFuture<'_, Result<Completion>> {
+        Box::pin(async move {
+            let session = self.session(SessionOptions {
+                protocol: "load",
+                is_trusted: true,
+                ..Default::default()
+            });
+            let ident = session.target_ident(&target.table)?;
+            let text = format!("WRITE INTO {ident}");
+            let guard = self.start_query(&text, &session.options.user, "load");
+            let work = write(&session, &ident, &target, schema, batches, &guard);
+            let written = guard.run(work).await;
+            guard.ended_with_rows(written).map(|rows| Completion::rows("COPY", rows))
+        })
     }
 }
 

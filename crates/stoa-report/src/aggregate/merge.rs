@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int8Array, RecordBatch};
+use arrow_array::RecordBatch;
 
 use super::{Groups, RowAddress, Run, cell, compare};
 use crate::chunk::Chunk;
@@ -14,24 +14,23 @@ use crate::report::Function;
 use crate::rows::ChunkRows;
 
 /// The columns of one answer, each once, in their order.
-struct Columns<'a>(std::slice::Iter<'a, ArrayRef>);
-
-impl Columns<'_> {
-    fn next(&mut self) -> Option<Arc<Chunk>> {
-        self.0.next().and_then(Chunk::of).map(Arc::new)
-    }
-}
+type Columns = std::vec::IntoIter<Arc<Chunk>>;
 
 impl Groups<'_> {
     /// Adds the groups of an answer to [`Report::partial`](crate::Report::partial). Whether there is room for them;
     /// `None` where it is no such answer.
     pub(crate) fn merge(&mut self, answer: &RecordBatch) -> Option<bool> {
-        let rows = answer.num_rows();
+        let columns = answer.columns().iter().map(|column| Chunk::of(column).map(Arc::new));
+        self.merge_chunks(answer.num_rows(), columns.collect::<Option<_>>()?)
+    }
+
+    /// The same, of an answer whose columns are chunks.
+    pub(crate) fn merge_chunks(&mut self, rows: usize, columns: Vec<Arc<Chunk>>) -> Option<bool> {
         if rows == 0 {
             return Some(true);
         }
-        let mut columns = Columns(answer.columns().iter());
-        let none = Arc::new(Chunk::of(&(Arc::new(Int8Array::from(vec![0; 0])) as ArrayRef))?);
+        let mut columns = columns.into_iter();
+        let none = Arc::new(Chunk::of_numbers(Vec::new(), None));
         let without = vec![none; self.report.columns.len()];
         let mut keys = without.clone();
         for key in &self.report.group_by {
@@ -49,13 +48,13 @@ impl Groups<'_> {
         for source in first_source..self.sources.len() as u32 {
             self.keep(source);
         }
-        columns.0.next().is_none().then_some(true)
+        columns.next().is_none().then_some(true)
     }
 
     fn merge_aggregates(
         &mut self,
         runs: &[Run],
-        columns: &mut Columns<'_>,
+        columns: &mut Columns,
         without: &[Arc<Chunk>],
     ) -> Option<()> {
         let width = self.report.aggregates.len();

@@ -200,6 +200,14 @@ impl Chunk {
         Self { values, nulls, rows, order, totals, ends, uses }
     }
 
+    /// Decimals, or whole numbers that may not fit 64 bits.
+    pub(crate) fn of_wide(values: Vec<i128>, nulls: Option<NullBuffer>) -> Self {
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        let (rows, values) = (values.len(), Values::Wide(values.into()));
+        let (order, totals, ends, uses) = (None, None, None, Uses::default());
+        Self { values, nulls, rows, order, totals, ends, uses }
+    }
+
     /// The same values in as little memory as allows random access, for keeping; knows whether
     /// they ascend.
     pub(crate) fn compact(self) -> Self {

@@ -9,6 +9,7 @@ mod fresh;
 mod hot;
 mod parts;
 mod whole;
+mod whole_groups;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use iceberg::spec::{DataFile, DataFileFormat, ManifestContentType, ManifestFile, Snapshot};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
@@ -96,8 +97,8 @@ impl Table {
     /// # Errors
     /// `NotFound` where the table is gone, `Unavailable` where the store fails. What is wrong with
     /// the table is no error but in the report.
-    pub async fn check(&self) -> Result<CheckReport> {
-        self.check_files(false).await
+    pub fn check(&self) -> BoxFuture<'_, Result<CheckReport>> {
+        Box::pin(async move { self.check_files(false).await })
     }
 
     /// As [`Self::check`], and reads all data files: each byte of those with checksums must be the
@@ -105,8 +106,8 @@ impl Table {
     ///
     /// # Errors
     /// As [`Self::check`].
-    pub async fn check_data(&self) -> Result<CheckReport> {
-        self.check_files(true).await
+    pub fn check_data(&self) -> BoxFuture<'_, Result<CheckReport>> {
+        Box::pin(async move { self.check_files(true).await })
     }
 
     async fn check_files(&self, reads_data: bool) -> Result<CheckReport> {
@@ -129,15 +130,17 @@ impl Table {
     /// # Errors
     /// `Corrupt` where the table is not sound, `Unsupported` where `gc.enabled` is `false` (nothing
     /// is deleted then); `Unavailable` where the store fails.
-    pub async fn remove_orphans(&self, older_than: Duration) -> Result<RemovedOrphans> {
-        check_deletion(self)?;
-        let report = self.check().await?;
-        if let Some(problem) = report.problems.first() {
-            return Err(Error::corrupt(format!("table {} is not sound", self.ident()))
-                .with_detail(format!("{}: {}", problem.place, problem.what))
-                .with_hint("`stoa table check` lists all problems; nothing was deleted"));
-        }
-        remove(self.warehouse(), report.orphans, older_than).await
+    pub fn remove_orphans(&self, older_than: Duration) -> BoxFuture<'_, Result<RemovedOrphans>> {
+        Box::pin(async move {
+            check_deletion(self)?;
+            let report = self.check().await?;
+            if let Some(problem) = report.problems.first() {
+                return Err(Error::corrupt(format!("table {} is not sound", self.ident()))
+                    .with_detail(format!("{}: {}", problem.place, problem.what))
+                    .with_hint("`stoa table check` lists all problems; nothing was deleted"));
+            }
+            remove(self.warehouse(), report.orphans, older_than).await
+        })
     }
 
     /// All files in the table's directories, by path.

@@ -23,6 +23,7 @@ mod work;
 
 use std::collections::HashSet;
 
+use futures::future::BoxFuture;
 use stoa_error::Result;
 
 use crate::Table;
@@ -60,8 +61,11 @@ impl Table {
     ///
     /// # Errors
     /// `Invalid` for a property that makes no sense.
-    pub async fn plan_compaction(&self, options: &CompactionOptions) -> Result<CompactionPlan> {
-        plan::plan(self, options, &HashSet::new()).await
+    pub fn plan_compaction<'a>(
+        &'a self,
+        options: &'a CompactionOptions,
+    ) -> BoxFuture<'a, Result<CompactionPlan>> {
+        Box::pin(async move { plan::plan(self, options, &HashSet::new()).await })
     }
 
     /// Compacts until nothing is worth it any more, group by group.
@@ -69,46 +73,51 @@ impl Table {
     /// # Errors
     /// As [`Self::plan_compaction`]; `Cancelled`; `Corrupt` where files cannot be read; `Internal`
     /// where rows do not add up. Groups committed before stay committed.
-    pub async fn compact(
-        &self,
-        options: &CompactionOptions,
-        work: &CompactionWork,
-    ) -> Result<CompactionOutcome> {
-        let mut disordered = HashSet::new();
-        let mut outcome = CompactionOutcome::none(self.reload().await?);
-        for _ in 0..ROUNDS_MAX {
-            let plan = plan::plan(&outcome.table, options, &disordered).await?;
-            work.progress.add_groups_planned(plan.groups.len() as u64);
-            let mut progress = false;
-            for group in &plan.groups {
-                let compacted = run(&plan.table, group, options.target_file_bytes, work).await?;
-                work.progress.add_groups_done(1);
-                progress |= outcome.add(self, compacted, &mut disordered);
+    pub fn compact<'a>(
+        &'a self,
+        options: &'a CompactionOptions,
+        work: &'a CompactionWork,
+    ) -> BoxFuture<'a, Result<CompactionOutcome>> {
+        Box::pin(async move {
+            let mut disordered = HashSet::new();
+            let mut outcome = CompactionOutcome::none(self.reload().await?);
+            for _ in 0..ROUNDS_MAX {
+                let plan = plan::plan(&outcome.table, options, &disordered).await?;
+                work.progress.add_groups_planned(plan.groups.len() as u64);
+                let mut progress = false;
+                for group in &plan.groups {
+                    let compacted =
+                        run(&plan.table, group, options.target_file_bytes, work).await?;
+                    work.progress.add_groups_done(1);
+                    progress |= outcome.add(self, compacted, &mut disordered);
+                }
+                outcome.table = self.reload().await?;
+                if !progress {
+                    break;
+                }
             }
-            outcome.table = self.reload().await?;
-            if !progress {
-                break;
-            }
-        }
-        Ok(outcome)
+            Ok(outcome)
+        })
     }
 
     /// Compacts one group of a plan that was made on this version.
     ///
     /// # Errors
     /// As [`Self::compact`].
-    pub async fn compact_group(
-        &self,
-        group: &CompactionGroup,
-        options: &CompactionOptions,
-        work: &CompactionWork,
-    ) -> Result<CompactionOutcome> {
-        let compacted = run(self, group, options.target_file_bytes, work).await?;
-        work.progress.add_groups_done(1);
-        let mut outcome = CompactionOutcome::none(self.clone());
-        outcome.add(self, compacted, &mut HashSet::new());
-        outcome.table = self.reload().await?;
-        Ok(outcome)
+    pub fn compact_group<'a>(
+        &'a self,
+        group: &'a CompactionGroup,
+        options: &'a CompactionOptions,
+        work: &'a CompactionWork,
+    ) -> BoxFuture<'a, Result<CompactionOutcome>> {
+        Box::pin(async move {
+            let compacted = run(self, group, options.target_file_bytes, work).await?;
+            work.progress.add_groups_done(1);
+            let mut outcome = CompactionOutcome::none(self.clone());
+            outcome.add(self, compacted, &mut HashSet::new());
+            outcome.table = self.reload().await?;
+            Ok(outcome)
+        })
     }
 }
 

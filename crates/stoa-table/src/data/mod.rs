@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
+use futures::future::BoxFuture;
 use stoa_error::{Error, Place, Result};
 use stoa_orc::{FileMetadata, Predicate};
 use stoa_rangeio::RangeReader;
@@ -102,20 +103,26 @@ impl Table {
     /// # Errors
     /// `Corrupt` for files that are missing or damaged; `Unsupported` for what cannot be read;
     /// those of the store.
-    pub async fn read_rows(&self, file: &Arc<ScanFile>, options: RowOptions) -> Result<RowReader> {
-        let deleted = DeletedRows::load(self, &file.location, &file.deletes).await?;
-        let schema = options.schema.clone();
-        let location = file.location.clone();
-        let counts = schema.fields().is_empty() && options.predicate.is_always();
-        if let Some(left) = deleted.rows_left(file.rows).filter(|_| counts) {
-            let left = if options.part == 0 { Some(left) } else { None };
-            let deleted_rows = file.rows - left.unwrap_or(file.rows);
-            let rows = RowSource::Counted(left);
-            return Ok(RowReader { rows, deleted, schema, deleted_rows, location });
-        }
-        let options = RowOptions { schema: deleted.with_key_columns(&schema), ..options };
-        let rows = RowSource::File(Box::new(FileRows::open(self, file, options).await?));
-        Ok(RowReader { rows, deleted, schema, deleted_rows: 0, location })
+    pub fn read_rows<'a>(
+        &'a self,
+        file: &'a Arc<ScanFile>,
+        options: RowOptions,
+    ) -> BoxFuture<'a, Result<RowReader>> {
+        Box::pin(async move {
+            let deleted = DeletedRows::load(self, &file.location, &file.deletes).await?;
+            let schema = options.schema.clone();
+            let location = file.location.clone();
+            let counts = schema.fields().is_empty() && options.predicate.is_always();
+            if let Some(left) = deleted.rows_left(file.rows).filter(|_| counts) {
+                let left = if options.part == 0 { Some(left) } else { None };
+                let deleted_rows = file.rows - left.unwrap_or(file.rows);
+                let rows = RowSource::Counted(left);
+                return Ok(RowReader { rows, deleted, schema, deleted_rows, location });
+            }
+            let options = RowOptions { schema: deleted.with_key_columns(&schema), ..options };
+            let rows = RowSource::File(Box::new(FileRows::open(self, file, options).await?));
+            Ok(RowReader { rows, deleted, schema, deleted_rows: 0, location })
+        })
     }
 }
 

@@ -94,27 +94,37 @@ impl Table {
     /// `Unsupported` where the table property `gc.enabled` is `false`; `Invalid` for a property
     /// that makes no sense; `Conflict`, `NotFound` as every commit; `Corrupt` or `Unavailable`
     /// where files cannot be read or deleted: the snapshots are gone then, their files orphans.
-    pub async fn expire_snapshots(&self, options: &ExpireOptions) -> Result<ExpireOutcome> {
-        check_deletion(self)?;
-        let expiry = Expiry { options, forgotten: Mutex::default() };
-        let table = match commit::commit(self, &expiry).await? {
-            Ended::Committed(table) => table,
-            Ended::Stopped(table) => {
-                return Ok(ExpireOutcome { table, snapshots: 0, data_files: 0, metadata_files: 0 });
-            }
-        };
-        failpoint::at("expire.committed").await?;
-        let Forgotten { snapshots, statistics } = expiry.forgotten.into_inner();
-        let unneeded = unneeded(&table, &snapshots).await?;
-        let files = table.warehouse().files();
-        let data_files = files.delete(&unneeded.data).await?;
-        failpoint::at("expire.data_deleted").await?;
-        Ok(ExpireOutcome {
-            snapshots: snapshots.len(),
-            data_files,
-            metadata_files: files.delete(&unneeded.metadata).await?
-                + files.delete(&statistics).await?,
-            table,
+    pub fn expire_snapshots<'a>(
+        &'a self,
+        options: &'a ExpireOptions,
+    ) -> BoxFuture<'a, Result<ExpireOutcome>> {
+        Box::pin(async move {
+            check_deletion(self)?;
+            let expiry = Expiry { options, forgotten: Mutex::default() };
+            let table = match commit::commit(self, &expiry).await? {
+                Ended::Committed(table) => table,
+                Ended::Stopped(table) => {
+                    return Ok(ExpireOutcome {
+                        table,
+                        snapshots: 0,
+                        data_files: 0,
+                        metadata_files: 0,
+                    });
+                }
+            };
+            failpoint::at("expire.committed").await?;
+            let Forgotten { snapshots, statistics } = expiry.forgotten.into_inner();
+            let unneeded = unneeded(&table, &snapshots).await?;
+            let files = table.warehouse().files();
+            let data_files = files.delete(&unneeded.data).await?;
+            failpoint::at("expire.data_deleted").await?;
+            Ok(ExpireOutcome {
+                snapshots: snapshots.len(),
+                data_files,
+                metadata_files: files.delete(&unneeded.metadata).await?
+                    + files.delete(&statistics).await?,
+                table,
+            })
         })
     }
 }

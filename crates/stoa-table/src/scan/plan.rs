@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use iceberg::spec::{
     DataFile, DataFileFormat, Datum, FieldSummary, ManifestContentType, ManifestFile,
@@ -30,8 +31,8 @@ impl Table {
     ///
     /// # Errors
     /// `Corrupt` where metadata is missing or not valid.
-    pub async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
-        plan(self, predicate).await
+    pub fn plan_scan<'a>(&'a self, predicate: &'a Predicate) -> BoxFuture<'a, Result<ScanPlan>> {
+        Box::pin(async move { plan(self, predicate).await })
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use stoa_catalog::TableIdent;
 use stoa_error::{Condition, Error, ErrorKind, Result};
 
@@ -22,9 +23,11 @@ impl Warehouse {
     ///
     /// # Errors
     /// `NotFound` (3F000).
-    pub async fn views(&self, namespace: &str) -> Result<Vec<TableIdent>> {
-        let names = self.catalog().views(namespace).await?;
-        Ok(names.into_iter().map(|name| TableIdent::new(namespace, name)).collect())
+    pub fn views<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Vec<TableIdent>>> {
+        Box::pin(async move {
+            let names = self.catalog().views(namespace).await?;
+            Ok(names.into_iter().map(|name| TableIdent::new(namespace, name)).collect())
+        })
     }
 
     /// Opens a view at its current version. The pointer is read every time; the metadata it points to
@@ -33,20 +36,22 @@ impl Warehouse {
     /// # Errors
     /// `NotFound` (42P01, 3F000); `Invalid` (42809) where it is a table; `Corrupt` or `Unsupported`,
     /// naming the file, where its metadata cannot be read.
-    pub async fn view(&self, ident: &TableIdent) -> Result<View> {
-        let mut location = self.catalog().view_pointer(ident).await?;
-        loop {
-            let error = match self.view_metadata(&location).await {
-                Ok(metadata) => return Ok(opened(ident, metadata, location)),
-                Err(error) => error,
-            };
-            // Many changes ago the file was there: old metadata files are deleted.
-            let now = self.catalog().view_pointer(ident).await?;
-            if now == location {
-                return Err(error.at(format!("view {ident}")));
+    pub fn view<'a>(&'a self, ident: &'a TableIdent) -> BoxFuture<'a, Result<View>> {
+        Box::pin(async move {
+            let mut location = self.catalog().view_pointer(ident).await?;
+            loop {
+                let error = match self.view_metadata(&location).await {
+                    Ok(metadata) => return Ok(opened(ident, metadata, location)),
+                    Err(error) => error,
+                };
+                // Many changes ago the file was there: old metadata files are deleted.
+                let now = self.catalog().view_pointer(ident).await?;
+                if now == location {
+                    return Err(error.at(format!("view {ident}")));
+                }
+                location = now;
             }
-            location = now;
-        }
+        })
     }
 
     /// Makes a view.
@@ -54,18 +59,24 @@ impl Warehouse {
     /// # Errors
     /// `AlreadyExists` (42P07) where a table or view has the name, `NotFound` (3F000), `Invalid` or
     /// `Unsupported` for a specification that cannot be.
-    pub async fn create_view(&self, ident: &TableIdent, spec: &ViewSpec) -> Result<View> {
-        check_name("view", &ident.name)?;
-        self.catalog().check_free(ident).await?;
-        let location = self.free_location(ident).await?;
-        let new = ViewMetadata::new(self.env().uuid(), location);
-        let first = build::defined(ident, &new, spec, self.env().unix_ms())?;
-        let (location, metadata) = self.write_view_version(ident, first, 0).await?;
-        failpoint::at("commit.metadata_written").await?;
-        let created = self.catalog().create_view(ident, &location).await;
-        failpoint::at("commit.swapped").await?;
-        self.settle_view(ident, &location, created).await?;
-        Ok(opened(ident, metadata, location))
+    pub fn create_view<'a>(
+        &'a self,
+        ident: &'a TableIdent,
+        spec: &'a ViewSpec,
+    ) -> BoxFuture<'a, Result<View>> {
+        Box::pin(async move {
+            check_name("view", &ident.name)?;
+            self.catalog().check_free(ident).await?;
+            let location = self.free_location(ident).await?;
+            let new = ViewMetadata::new(self.env().uuid(), location);
+            let first = build::defined(ident, &new, spec, self.env().unix_ms())?;
+            let (location, metadata) = self.write_view_version(ident, first, 0).await?;
+            failpoint::at("commit.metadata_written").await?;
+            let created = self.catalog().create_view(ident, &location).await;
+            failpoint::at("commit.swapped").await?;
+            self.settle_view(ident, &location, created).await?;
+            Ok(opened(ident, metadata, location))
+        })
     }
 
     /// Makes `spec` the definition of a view that is at the version `old` still. UUID, owner, grants and
@@ -76,18 +87,31 @@ impl Warehouse {
     /// still be replaced. `NotFound` (42P01) where it is gone, `Invalid` (42809) where a table has its
     /// name now, `Invalid` (2BP01) where a query in another dialect would be lost, `Invalid` or
     /// `Unsupported` for a specification that cannot be.
-    pub async fn replace_view(&self, old: &View, spec: &ViewSpec) -> Result<View> {
-        let now_ms = self.env().unix_ms();
-        self.advance_view(old, build::defined(old.ident(), &old.metadata, spec, now_ms)?).await
+    pub fn replace_view<'a>(
+        &'a self,
+        old: &'a View,
+        spec: &'a ViewSpec,
+    ) -> BoxFuture<'a, Result<View>> {
+        Box::pin(async move {
+            let now_ms = self.env().unix_ms();
+            self.advance_view(old, build::defined(old.ident(), &old.metadata, spec, now_ms)?).await
+        })
     }
 
     /// Changes properties or comments of a view that is at the version `old` still.
     ///
     /// # Errors
     /// `NotFound` (42703) for a column that it does not have; otherwise as [`Self::replace_view`].
-    pub async fn alter_view(&self, old: &View, change: &ViewChange) -> Result<View> {
-        let now_ms = self.env().unix_ms();
-        self.advance_view(old, build::altered(old.ident(), &old.metadata, change, now_ms)?).await
+    pub fn alter_view<'a>(
+        &'a self,
+        old: &'a View,
+        change: &'a ViewChange,
+    ) -> BoxFuture<'a, Result<View>> {
+        Box::pin(async move {
+            let now_ms = self.env().unix_ms();
+            self.advance_view(old, build::altered(old.ident(), &old.metadata, change, now_ms)?)
+                .await
+        })
     }
 
     async fn advance_view(&self, old: &View, next: ViewMetadata) -> Result<View> {
@@ -142,26 +166,38 @@ impl Warehouse {
     ///
     /// # Errors
     /// `NotFound` (42P01, 3F000), `Invalid` (42809) where it is a table, `AlreadyExists` (42P07).
-    pub async fn rename_view(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
-        check_name("view", &to.name)?;
-        self.catalog().rename_view(from, to).await
+    pub fn rename_view<'a>(
+        &'a self,
+        from: &'a TableIdent,
+        to: &'a TableIdent,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            check_name("view", &to.name)?;
+            self.catalog().rename_view(from, to).await
+        })
     }
 
     /// Renames `view`, at whatever version it is, and no other of its name.
     ///
     /// # Errors
     /// As [`Self::drop_only_view`] and [`Self::rename_view`].
-    pub async fn rename_only_view(&self, view: &View, to: &TableIdent) -> Result<()> {
-        check_name("view", &to.name)?;
-        for _ in 1..POINTER_TRIES {
-            let now = self.same_view(view).await?;
-            let at = now.metadata_location();
-            match self.catalog().rename_view_at(view.ident(), at, to).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                renamed => return renamed,
+    pub fn rename_only_view<'a>(
+        &'a self,
+        view: &'a View,
+        to: &'a TableIdent,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            check_name("view", &to.name)?;
+            for _ in 1..POINTER_TRIES {
+                let now = self.same_view(view).await?;
+                let at = now.metadata_location();
+                match self.catalog().rename_view_at(view.ident(), at, to).await {
+                    Err(error) if error.kind() == ErrorKind::Conflict => {}
+                    renamed => return renamed,
+                }
             }
-        }
-        Err(busy(view.ident()))
+            Err(busy(view.ident()))
+        })
     }
 
     /// Forgets a view and deletes its files, even one whose metadata cannot be read. Owner and grants stay
@@ -170,10 +206,12 @@ impl Warehouse {
     /// # Errors
     /// `NotFound` (42P01), `Invalid` (42809) where it is a table. A failure to delete files is logged
     /// and leaves them behind.
-    pub async fn drop_view(&self, ident: &TableIdent) -> Result<()> {
-        let location = self.catalog().drop_view(ident).await?;
-        self.purge_view(ident, &location).await;
-        Ok(())
+    pub fn drop_view<'a>(&'a self, ident: &'a TableIdent) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let location = self.catalog().drop_view(ident).await?;
+            self.purge_view(ident, &location).await;
+            Ok(())
+        })
     }
 
     /// Forgets `view` at whatever version it is, and no other of its name, and deletes its files.
@@ -181,18 +219,20 @@ impl Warehouse {
     /// # Errors
     /// `NotFound` (42P01) where it is gone, or its name is another view's; `Invalid` (42809) where its name
     /// is a table's; `Conflict` where it changes faster than it is read.
-    pub async fn drop_only_view(&self, view: &View) -> Result<()> {
-        let ident = view.ident();
-        for _ in 1..POINTER_TRIES {
-            let now = self.same_view(view).await?;
-            match self.catalog().drop_view_at(ident, now.metadata_location()).await {
-                Err(error) if error.kind() == ErrorKind::Conflict => continue,
-                dropped => dropped?,
+    pub fn drop_only_view<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let ident = view.ident();
+            for _ in 1..POINTER_TRIES {
+                let now = self.same_view(view).await?;
+                match self.catalog().drop_view_at(ident, now.metadata_location()).await {
+                    Err(error) if error.kind() == ErrorKind::Conflict => continue,
+                    dropped => dropped?,
+                }
+                self.purge_view(ident, now.metadata_location()).await;
+                return Ok(());
             }
-            self.purge_view(ident, now.metadata_location()).await;
-            return Ok(());
-        }
-        Err(busy(ident))
+            Err(busy(ident))
+        })
     }
 
     /// `view` as it is now.

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use futures::future::BoxFuture;
 use iceberg::spec::{DataFile, PrimitiveType};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::Literal;
@@ -162,20 +163,22 @@ impl TableWriter {
     /// # Errors
     /// `Invalid` for wrong columns, values that do not fit (22003) or are too long (22001), NULL in a NOT NULL column
     /// (23502); `Unavailable` where the store fails. The writer must not be used after an error.
-    pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        if batch.num_rows() == 0 {
-            return Ok(());
-        }
-        let batch = self.converter.convert(batch)?;
-        self.rows += batch.num_rows() as u64;
-        if self.partition.is_empty() {
-            return self.write_part(PartitionKey::default(), batch).await;
-        }
-        let columns = self.table.partition_columns(&batch)?;
-        for (key, part) in split(&batch, &columns)? {
-            self.write_part(key, part).await?;
-        }
-        Ok(())
+    pub fn write(&mut self, batch: RecordBatch) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            if batch.num_rows() == 0 {
+                return Ok(());
+            }
+            let batch = self.converter.convert(batch)?;
+            self.rows += batch.num_rows() as u64;
+            if self.partition.is_empty() {
+                return self.write_part(PartitionKey::default(), batch).await;
+            }
+            let columns = self.table.partition_columns(&batch)?;
+            for (key, part) in split(&batch, &columns)? {
+                self.write_part(key, part).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Finishes all files and adds them to the table as one snapshot. A staged table appears in the
@@ -184,46 +187,52 @@ impl TableWriter {
     /// # Errors
     /// As [`Self::finish`] and [`WrittenFiles::commit`]. Nothing is visible then, unless the error
     /// is `Unavailable`: whoever has to be certain then uses [`Self::finish`] and commits himself.
-    pub async fn commit(mut self) -> Result<CommitOutcome> {
-        let options = CommitOptions {
-            summary: std::mem::take(&mut self.options.summary),
-            log: std::mem::take(&mut self.options.log),
-            reads: Vec::new(),
-        };
-        let written = self.finish().await?;
-        let outcome = written.commit(&options).await?;
-        if outcome.already_committed {
-            written.discard_unless_in(&outcome.table).await;
-        }
-        Ok(outcome)
+    pub fn commit(mut self) -> BoxFuture<'static, Result<CommitOutcome>> {
+        Box::pin(async move {
+            let options = CommitOptions {
+                summary: std::mem::take(&mut self.options.summary),
+                log: std::mem::take(&mut self.options.log),
+                reads: Vec::new(),
+            };
+            let written = self.finish().await?;
+            let outcome = written.commit(&options).await?;
+            if outcome.already_committed {
+                written.discard_unless_in(&outcome.table).await;
+            }
+            Ok(outcome)
+        })
     }
 
     /// Finishes all files, so that they are durable, and leaves it to the caller to commit them.
     ///
     /// # Errors
     /// `Unavailable` where the store fails, `NotFound` where the table was dropped.
-    pub async fn finish(mut self) -> Result<WrittenFiles> {
-        self.end_files().await?;
-        let files = NewFiles {
-            schema: self.table.metadata().current_schema().clone(),
-            spec: self.table.partition_spec().clone(),
-            files: std::mem::take(&mut self.finished),
-        };
-        failpoint::at("write.files_written").await?;
-        let at_work = std::mem::take(&mut self.at_work);
-        Ok(WrittenFiles::new(self.table.clone(), files, at_work))
+    pub fn finish(mut self) -> BoxFuture<'static, Result<WrittenFiles>> {
+        Box::pin(async move {
+            self.end_files().await?;
+            let files = NewFiles {
+                schema: self.table.metadata().current_schema().clone(),
+                spec: self.table.partition_spec().clone(),
+                files: std::mem::take(&mut self.finished),
+            };
+            failpoint::at("write.files_written").await?;
+            let at_work = std::mem::take(&mut self.at_work);
+            Ok(WrittenFiles::new(self.table.clone(), files, at_work))
+        })
     }
 
     /// Ends all open files and waits until they are whole: rows that follow go to new ones.
     ///
     /// # Errors
     /// As [`Self::finish`].
-    pub async fn end_files(&mut self) -> Result<()> {
-        self.roll().await?;
-        while !self.finishing.is_empty() {
-            self.wait_for_finished().await?;
-        }
-        Ok(())
+    pub fn end_files(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            self.roll().await?;
+            while !self.finishing.is_empty() {
+                self.wait_for_finished().await?;
+            }
+            Ok(())
+        })
     }
 
     /// Takes over the files of another writer, which has ended them.
@@ -262,18 +271,20 @@ impl TableWriter {
     ///
     /// # Errors
     /// `Unavailable` where the store fails; files may stay behind as orphans then.
-    pub async fn abort(mut self) -> Result<()> {
-        for (_, file) in std::mem::take(&mut self.open) {
-            file.abort().await?;
-        }
-        while !self.finishing.is_empty() {
-            // What could not be finished is not there to be deleted.
-            let _ = self.wait_for_finished().await;
-        }
-        let written: Vec<String> =
-            self.finished.iter().map(|file| file.file_path().to_owned()).collect();
-        self.table.warehouse().files().delete(&written).await?;
-        Ok(())
+    pub fn abort(mut self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            for (_, file) in std::mem::take(&mut self.open) {
+                file.abort().await?;
+            }
+            while !self.finishing.is_empty() {
+                // What could not be finished is not there to be deleted.
+                let _ = self.wait_for_finished().await;
+            }
+            let written: Vec<String> =
+                self.finished.iter().map(|file| file.file_path().to_owned()).collect();
+            self.table.warehouse().files().delete(&written).await?;
+            Ok(())
+        })
     }
 
     /// Writes rows of one partition.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use iceberg::spec::DataFile;
 use stoa_error::{Error, Result};
 
@@ -100,34 +101,41 @@ impl WrittenFiles {
     /// `Conflict` where other writers won too often, the table was replaced, or it is at another
     /// log position than was expected; `NotFound` where it was dropped; `AlreadyExists` where a
     /// staged table's name was taken; `Invalid` for log positions that go backwards.
-    pub async fn commit(&self, options: &CommitOptions) -> Result<CommitOutcome> {
-        let delta = Delta {
-            snapshot_id: self.snapshot_id,
-            added: &self.files,
-            removal: Removal::Nothing,
-            same_rows: false,
-            once: true,
-            seen: &self.table,
-            reads: None,
-            options,
-        };
-        match snapshot::commit(&self.table, delta).await? {
-            Ended::Committed(table) => Ok(self.outcome(table)),
-            Ended::Stopped(Stop::AlreadyIn(table)) => Ok(CommitOutcome::already(table)),
-            Ended::Stopped(Stop::Nothing(table)) => Ok(CommitOutcome::nothing(table)),
-            // An append depends on nothing that could be out of date.
-            Ended::Stopped(Stop::Outdated { why, .. }) => Err(why),
-        }
+    pub fn commit<'a>(
+        &'a self,
+        options: &'a CommitOptions,
+    ) -> BoxFuture<'a, Result<CommitOutcome>> {
+        Box::pin(async move {
+            let delta = Delta {
+                snapshot_id: self.snapshot_id,
+                added: &self.files,
+                removal: Removal::Nothing,
+                same_rows: false,
+                once: true,
+                seen: &self.table,
+                reads: None,
+                options,
+            };
+            match snapshot::commit(&self.table, delta).await? {
+                Ended::Committed(table) => Ok(self.outcome(table)),
+                Ended::Stopped(Stop::AlreadyIn(table)) => Ok(CommitOutcome::already(table)),
+                Ended::Stopped(Stop::Nothing(table)) => Ok(CommitOutcome::nothing(table)),
+                // An append depends on nothing that could be out of date.
+                Ended::Stopped(Stop::Outdated { why, .. }) => Err(why),
+            }
+        })
     }
 
     /// Deletes the files. Only for files that are certain not to be in the table.
     ///
     /// # Errors
     /// `Unavailable` where the store fails; files may stay behind as orphans then.
-    pub async fn discard(self) -> Result<()> {
-        let locations: Vec<String> = self.locations().map(str::to_owned).collect();
-        self.table.warehouse().files().delete(&locations).await?;
-        Ok(())
+    pub fn discard(self) -> BoxFuture<'static, Result<()>> {
+        Box::pin(async move {
+            let locations: Vec<String> = self.locations().map(str::to_owned).collect();
+            self.table.warehouse().files().delete(&locations).await?;
+            Ok(())
+        })
     }
 
     /// Whether the files surely are, or were, in `table`.
