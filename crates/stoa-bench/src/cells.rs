@@ -27,6 +27,6 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use outcome::{CellsResult, CellsStep};
+pub use outcome::{CellsResult, CellsStep, RowReads};
 pub use query_log::{QueryLog, QueryLogFile};
 pub use run::{CellsOptions, run};

@@ -28,6 +28,17 @@ pub struct CellsStep {
     pub peak_memory_bytes: Option<u64>,
 }
 
+/// Single rows that were asked for one after the other, in all runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowReads {
+    /// When.
+    pub name: String,
+    /// Milliseconds for which half of them were waited for at most.
+    pub p50_ms: f64,
+    /// Milliseconds for which 99 of 100 were waited for at most.
+    pub p99_ms: f64,
+}
+
 /// All steps of all runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellsResult {
@@ -41,10 +52,8 @@ pub struct CellsResult {
     pub runs: usize,
     /// In the order in which they were done.
     pub steps: Vec<CellsStep>,
-    /// Milliseconds for which half of the single rows were waited for at most.
-    pub row_p50_ms: f64,
-    /// Milliseconds for which 99 of 100 single rows were waited for at most.
-    pub row_p99_ms: f64,
+    /// Single rows, by when they were asked for.
+    pub rows: Vec<RowReads>,
     /// Milliseconds from the start of a new process's store until it takes statements.
     pub restart_ms: f64,
 }
@@ -80,11 +89,13 @@ impl CellsResult {
                 peak
             );
         }
+        for RowReads { name, p50_ms, p99_ms } in &self.rows {
+            let _ = writeln!(text, "single rows {name}: p50 {p50_ms:.2} ms, p99 {p99_ms:.2} ms");
+        }
         let _ = writeln!(
             text,
-            "single rows: p50 {:.2} ms, p99 {:.2} ms; restart: {:.0} ms; {} lines, {} cells, each \
-             counted in {} runs",
-            self.row_p50_ms, self.row_p99_ms, self.restart_ms, self.lines, self.cells, self.runs
+            "restart: {:.0} ms; {} lines, {} cells, each counted in {} runs",
+            self.restart_ms, self.lines, self.cells, self.runs
         );
         text
     }
@@ -110,6 +121,27 @@ pub(super) fn medians(runs: &[Vec<CellsStep>]) -> Vec<CellsStep> {
         CellsStep { peak_memory_bytes: peak, ..middle.clone() }
     };
     first.iter().enumerate().map(step).collect()
+}
+
+/// Percentiles of the rows that were asked for at the same stage of all runs.
+pub(super) fn row_reads(latencies_ms: &[(&'static str, Vec<f64>)]) -> Vec<RowReads> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in latencies_ms {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let reads = |name: &str| {
+        let of_name = latencies_ms.iter().filter(|(of, _)| *of == name);
+        let mut all: Vec<f64> = of_name.flat_map(|(_, latencies)| latencies).copied().collect();
+        all.sort_by(f64::total_cmp);
+        let percentile = |share: f64| {
+            let at = (all.len() as f64 * share) as usize;
+            all.get(at.min(all.len().saturating_sub(1))).copied().unwrap_or(0.0)
+        };
+        RowReads { name: name.to_owned(), p50_ms: percentile(0.5), p99_ms: percentile(0.99) }
+    };
+    names.into_iter().map(reads).collect()
 }
 
 /// The middle one of some figures.

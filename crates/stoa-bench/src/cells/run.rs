@@ -11,7 +11,7 @@ use stoa_hql::scan::ScanSpec;
 use stoa_hql::{CellStore, LocalFiles, NamespacePath, Output, Session, SessionOptions, TableName};
 
 use super::home::{Home, remove};
-use super::outcome::{CellsResult, CellsStep, median, medians};
+use super::outcome::{CellsResult, CellsStep, median, medians, row_reads};
 use super::process;
 use super::query_log::{QueryLog, QueryLogFile};
 
@@ -49,7 +49,7 @@ pub async fn run(options: &CellsOptions, progress: &mut dyn FnMut(&str)) -> Resu
         .map_err(|e| Error::unavailable("cannot make the directory").with_source(e))?;
     progress("making the query log");
     let files = options.log.write(&data)?;
-    let (mut steps, mut latencies, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut steps, mut rows, mut restarts) = (Vec::new(), Vec::new(), Vec::new());
     for nth in 0..options.runs {
         let mut run = Run {
             options,
@@ -57,28 +57,22 @@ pub async fn run(options: &CellsOptions, progress: &mut dyn FnMut(&str)) -> Resu
             data: &data,
             cells: files.iter().map(QueryLogFile::cells).sum(),
             steps: Vec::new(),
-            latencies_ms: Vec::new(),
+            rows: Vec::new(),
         };
         progress(&format!("run {} of {}: loads into files", nth + 1, options.runs));
         run.files().await?;
         progress(&format!("run {} of {}: loads through the log", nth + 1, options.runs));
         restarts.push(run.log().await?);
         steps.push(run.steps);
-        latencies.extend(run.latencies_ms);
+        rows.extend(run.rows);
     }
-    latencies.sort_by(f64::total_cmp);
-    let percentile = |share: f64| {
-        let at = (latencies.len() as f64 * share) as usize;
-        latencies.get(at.min(latencies.len().saturating_sub(1))).copied().unwrap_or(0.0)
-    };
     Ok(CellsResult {
         lines: options.log.lines,
         cells: files.iter().map(QueryLogFile::cells).sum(),
         bytes: files.iter().map(|file| file.bytes).sum(),
         runs: options.runs,
         steps: medians(&steps),
-        row_p50_ms: percentile(0.5),
-        row_p99_ms: percentile(0.99),
+        rows: row_reads(&rows),
         restart_ms: median(restarts),
     })
 }
@@ -89,7 +83,8 @@ struct Run<'a> {
     data: &'a Path,
     cells: u64,
     steps: Vec<CellsStep>,
-    latencies_ms: Vec<f64>,
+    /// When rows were asked for, and how many milliseconds each took.
+    rows: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Run<'_> {
@@ -100,7 +95,7 @@ impl Run<'_> {
         statement(self.data, &home, &table).await?;
         self.load(&home, "load into files", "NO_LOG").await?;
         self.dump(&home, "dump").await?;
-        self.rows(&home).await?;
+        self.rows(&home, "over files that overlap").await?;
         let (data, cells) = (self.data, self.cells);
         let compact = format!("COMPACT TABLE \"{TABLE}\"");
         let work = async {
@@ -109,7 +104,7 @@ impl Run<'_> {
         };
         self.steps.push(measure(&home, "compact", work).await?);
         self.dump(&home, "dump, compacted").await?;
-        self.rows(&home).await?;
+        self.rows(&home, "compacted").await?;
         self.check_count(&home).await?;
         remove(home.close().await?).await
     }
@@ -121,7 +116,7 @@ impl Run<'_> {
         statement(self.data, &home, &table).await?;
         self.load(&home, "load through the log", "").await?;
         self.dump(&home, "dump while flushing").await?;
-        self.rows(&home).await?;
+        self.rows(&home, "while flushing").await?;
         let directory = home.close().await?;
         let started = clock::monotonic();
         let home = Home::open(&directory).await?;
@@ -166,16 +161,18 @@ impl Run<'_> {
     }
 
     /// Asks for single rows, of users with many lines and with few.
-    async fn rows(&mut self, home: &Home) -> Result<()> {
+    async fn rows(&mut self, home: &Home, when: &'static str) -> Result<()> {
         let log = &self.options.log;
+        let mut latencies_ms = Vec::new();
         let mut session = session(self.data, home);
         for nth in 0..self.options.rows {
             let user = log.user(nth * log.users() / self.options.rows.max(1));
             let select = format!("SELECT * FROM \"{TABLE}\" WHERE ROW = '{user}'");
             let started = clock::monotonic();
             session.run_text(&select, &mut Printed::default()).await?;
-            self.latencies_ms.push(milliseconds(started));
+            latencies_ms.push(milliseconds(started));
         }
+        self.rows.push((when, latencies_ms));
         Ok(())
     }
 
