@@ -125,6 +125,7 @@ mod unordered;
 mod uuids;
 mod values;
 mod whole;
+mod whole_days;
 mod whole_filters;
 mod whole_literals;
 pub mod windows;
@@ -221,8 +222,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     builder
 }
 
-/// The engine's rules for plans, some of them under [`lists`], [`zero_products`], [`one_group`] and [`null_keys`], and
-/// [`ordered`].
+/// The engine's rules for plans, some of them under [`lists`], [`zero_products`], [`one_group`] and [`null_keys`], with
+/// [`whole_days`] where constants are known, and [`ordered`] and guards at the end.
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         lists::SIMPLIFYING_RULE => {
@@ -234,7 +235,14 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         null_keys::ORDERING_RULE => Arc::new(null_keys::NullsApart::ordering(rule)) as _,
         _ => rule,
     };
-    let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();
+    let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
+    for rule in Optimizer::new().rules {
+        let computes_constants = rule.name() == lists::SIMPLIFYING_RULE;
+        rules.push(apart(rule));
+        if computes_constants {
+            rules.push(Arc::new(whole_days::WholeDays));
+        }
+    }
     rules.push(Arc::new(ordered::OrderedOnce));
     rules.push(Arc::new(relational::GuardedFilters));
     rules
