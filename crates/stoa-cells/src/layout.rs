@@ -52,7 +52,7 @@ pub const REVISION: &str = "revision";
 /// over rows.
 const DEFAULTS: [(&str, &str); 5] = [
     ("write.orc.stripe-size-bytes", "4194304"),
-    ("stoa.orc.compression-block-bytes", "32768"),
+    ("stoa.orc.compression-block-bytes", "65536"),
     ("stoa.orc.row-index-stride", "2000"),
     ("stoa.orc.compression-level", "1"),
     ("write.orc.bloom.filter.columns", ROW),

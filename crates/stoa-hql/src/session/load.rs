@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use stoa_error::{Error, Result};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::Session;
 use crate::batch::CellBatch;
@@ -128,7 +128,7 @@ async fn feed(
     progress: &mut ProgressDisplay,
     out: &mut dyn Output,
 ) -> Result<LoadReader> {
-    let mut parser = Parser::start(reader)?;
+    let mut parser = Parser::start(reader);
     while let Some(batch) = parser.batches.recv().await {
         bulk.write(batch).await?;
         progress.advance(parser.bytes_read.load(Relaxed), out)?;
@@ -140,29 +140,20 @@ async fn feed(
 struct Parser {
     batches: mpsc::Receiver<CellBatch>,
     bytes_read: Arc<AtomicU64>,
-    ended: oneshot::Receiver<Result<LoadReader>>,
+    task: tokio::task::JoinHandle<Result<LoadReader>>,
 }
 
 impl Parser {
-    /// On a thread of its own, which ends with the file. What it has made is given back by others, and only a thread that
-    /// allocates, or ends, takes that up again: the threads for blocking work would keep a run of cells each.
-    fn start(reader: LoadReader) -> Result<Self> {
+    fn start(reader: LoadReader) -> Self {
         let (sender, batches) = mpsc::channel(QUEUE_BATCHES);
-        let (end, ended) = oneshot::channel();
         let bytes_read = reader.bytes_read();
-        let work = move || {
-            // Nobody waits for it if the load was given up.
-            let _ = end.send(parse_all(reader, &sender));
-        };
-        stoa_env::task::spawn_thread("cells-parse", work)
-            .map_err(|e| Error::unavailable("no thread to parse the file").with_source(e))?;
-        Ok(Self { batches, bytes_read, ended })
+        let task = stoa_env::task::spawn_blocking(move || parse_all(reader, &sender));
+        Self { batches, bytes_read, task }
     }
 
     /// What the reader says at the end; its error if it could not go on.
     async fn finish(self) -> Result<LoadReader> {
-        let broke = |_| Error::internal("the load broke off");
-        self.ended.await.map_err(broke)?
+        self.task.await.map_err(broke)?
     }
 }
 
