@@ -348,8 +348,8 @@ struct Request {
 }
 
 impl Request {
-    /// Handles a request here if it can be without a wait, as most are that are answered from memory: that costs no task. What
-    /// waits becomes one.
+    /// Handles a request here if nothing has to be waited for, as for most that are answered from memory: that costs no task.
+    /// Else it becomes one.
     fn handle_soon(self, handler: &dyn Handler, kind: u16, body: Bytes) {
         let from = self.connection.from;
         let begun = catch_unwind(AssertUnwindSafe(|| {
@@ -368,7 +368,12 @@ impl Request {
             Err(_) => connection.answer_now(id, Err(failure::no_answer())),
         };
         if let Some((header, body)) = unsent {
-            task::spawn(async move { self.connection.send(header, body).await });
+            let Self { connection, slot, .. } = self;
+            // The place is given back when the answer has room: answers that wait are bounded by it.
+            task::spawn(async move {
+                connection.send(header, body).await;
+                drop(slot);
+            });
         }
     }
 

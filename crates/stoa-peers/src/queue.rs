@@ -1,8 +1,8 @@
 //! What waits to be sent over a connection, and its writer.
 //!
-//! Whoever has a frame reserves room for it. While nothing is being written, he writes it himself, which costs no switch to
-//! another task. Otherwise he appends it, and a task takes all that has come meanwhile and writes it at once; it also goes on
-//! where the socket takes no more at the moment.
+//! Whoever has a frame reserves room for it. While nothing is being written, the caller writes it at once, which costs no
+//! switch to another task. Otherwise the frame is appended, and a task writes all that has come meanwhile in one piece; the
+//! task also goes on where the socket takes no more at the moment.
 //!
 //! ```text
 //!          frame, nothing waits            socket is full, others came, ping
@@ -268,7 +268,7 @@ impl Queue {
         match waiting.state {
             State::Closed => Turn::Closed,
             State::Idle => Turn::Wait,
-            // Whoever has it wakes the task when he leaves something.
+            // Whoever has it wakes the task if something is left.
             State::Busy | State::Finishing => waiting.output.take().map_or(Turn::Wait, Turn::Write),
         }
     }

@@ -20,6 +20,8 @@
 //! query that was started is ended exactly once in the [`QueryRegistry`], also when its stream is
 //! dropped. Filters given to a scan only leave out what cannot match; the plan filters again.
 //!
+//! Public functions that wait give boxed futures: an `async fn` would be compiled again in each crate that awaits it.
+//!
 //! Not here: the language (`stoa-sql`), the meaning of expressions (`stoa-semantics`), `pg_catalog`,
 //! `information_schema` and `system` (`stoa-pg-catalog`, `stoa-system`), wire formats (`stoa-pgwire`,
 //! `stoa-http`), file parsing (`stoa-load`), commits (`stoa-table`), settings from files or environment
