@@ -47,12 +47,13 @@ pub const ROW_BYTES: &str = "row_bytes";
 /// Name of the column that tells when a cell with a given timestamp was written.
 pub const REVISION: &str = "revision";
 
-/// Properties of new tables beside their schema: stripes and their dictionaries small enough that many
-/// files can be read at a time, blocks and row groups small enough for single rows, and a bloom filter
-/// over rows.
-const DEFAULTS: [(&str, &str); 5] = [
+/// Properties of new tables beside their schema: stripes small enough that many files can be read at a
+/// time, blocks and row groups small enough for single rows, and a bloom filter over rows. Row keys have
+/// no dictionary: who looks for one row would read the keys of a whole stripe.
+const DEFAULTS: [(&str, &str); 6] = [
     ("write.orc.stripe-size-bytes", "4194304"),
     ("stoa.orc.compression-block-bytes", "65536"),
+    ("stoa.orc.dictionary", "never"),
     ("stoa.orc.row-index-stride", "2000"),
     ("stoa.orc.compression-level", "1"),
     ("write.orc.bloom.filter.columns", ROW),

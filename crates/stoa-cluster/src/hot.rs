@@ -1,15 +1,18 @@
 //! Buckets that many reports want at once, such as the last hour: more homes, and the choice among them.
 //!
-//! In: how many requests each bucket got, whether memory has room, and the time. Out: how many homes it has, from 1 to
-//! [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers. While memory has room, it is better
-//! filled with what others have as well than left empty: each report that is forwarded costs more than a local one.
+//! In: how many requests each bucket got and how large it is, how much memory there is, and the time. Out: how many homes
+//! it has, from 1 to [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers. While memory has room,
+//! it is better filled with what others have as well than left empty: each report that is forwarded costs more than a local
+//! one. What does not fit costs more still, as it is read again and again.
 //!
-//! **Invariant:** the rate at which a home is added is at least twice the one at which it is taken away, and
-//! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap.
+//! **Invariants:** the rate at which a home is added is at least twice the one at which it is taken away, and
+//! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap. Buckets with more than one
+//! home take at most half of the memory.
 //!
 //! Each daemon counts the requests that it routes, so daemons may see different numbers of homes for a
 //! while. That costs a cold read at most.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -51,9 +54,32 @@ pub enum HotEvent {
         bucket: u32,
         /// How many.
         count: u64,
+        /// Bytes that the bucket takes in memory, about.
+        bytes: u64,
     },
     /// Time has passed; send it at least once per window.
     Tick,
+}
+
+/// This daemon's memory for buckets, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// In all.
+    pub bytes_max: u64,
+    /// In use.
+    pub bytes: u64,
+}
+
+impl Room {
+    /// What buckets that have another home may take. The other half is for those that have none.
+    fn for_copies(self) -> u64 {
+        self.bytes_max / 2
+    }
+
+    /// What may be filled only because it is empty.
+    fn unused(self) -> u64 {
+        self.for_copies().saturating_sub(self.bytes)
+    }
 }
 
 /// A bucket that has another number of homes from now on.
@@ -73,12 +99,13 @@ pub struct HotBuckets {
     options: HotOptions,
     buckets: BTreeMap<(TableId, u32), Heat>,
     window_end: Option<Monotonic>,
-    has_room: bool,
+    room: Room,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Heat {
     count: u64,
+    bytes: u64,
     homes: usize,
     calm: u32,
 }
@@ -86,12 +113,13 @@ struct Heat {
 impl HotBuckets {
     /// Nothing is hot.
     pub fn new(options: HotOptions) -> Self {
-        Self { options, buckets: BTreeMap::new(), window_end: None, has_room: false }
+        let room = Room { bytes_max: u64::MAX, bytes: u64::MAX };
+        Self { options, buckets: BTreeMap::new(), window_end: None, room }
     }
 
-    /// Whether this daemon's memory has room for more buckets.
-    pub fn has_room(&mut self, has_room: bool) {
-        self.has_room = has_room;
+    /// Notes how much memory there is. Before the first time, there is enough for hot buckets and none to fill.
+    pub fn note_room(&mut self, room: Room) {
+        self.room = room;
     }
 
     /// How many homes a bucket has.
@@ -102,10 +130,11 @@ impl HotBuckets {
     /// Takes an event in.
     pub fn on(&mut self, event: HotEvent, now: Monotonic) -> Vec<HomesChanged> {
         let changed = self.end_windows(now);
-        if let HotEvent::Requests { table, bucket, count } = event {
-            let heat = Heat { count: 0, homes: 1, calm: 0 };
+        if let HotEvent::Requests { table, bucket, count, bytes } = event {
+            let heat = Heat { count: 0, bytes, homes: 1, calm: 0 };
             let heat = self.buckets.entry((table, bucket)).or_insert(heat);
             heat.count = heat.count.saturating_add(count);
+            heat.bytes = bytes;
         }
         changed
     }
@@ -130,32 +159,46 @@ impl HotBuckets {
     }
 
     fn end_window(&mut self) -> Vec<HomesChanged> {
-        let mut options = self.options;
-        if self.has_room {
-            options.second_home_at = options.second_home_at.min(options.second_home_with_room_at);
-        }
+        let copies = self.buckets.values().filter(|heat| heat.homes > 1).map(|heat| heat.bytes);
+        let copied = copies.fold(0, u64::saturating_add);
+        let mut room_for_hot = self.room.for_copies().saturating_sub(copied);
+        let mut unused = self.room.unused();
+        let mut by_count: Vec<_> = self.buckets.iter_mut().collect();
+        by_count.sort_by_key(|(key, heat)| (Reverse(heat.count), **key));
         let mut changed = vec![];
-        for ((table, bucket), heat) in &mut self.buckets {
+        for ((table, bucket), heat) in by_count {
+            let mut options = self.options;
+            if heat.bytes <= unused {
+                options.second_home_at =
+                    options.second_home_at.min(options.second_home_with_room_at);
+            }
             let before = heat.homes;
-            heat.end_window(options);
+            heat.end_window(options, heat.bytes <= room_for_hot);
+            if before == 1 && heat.homes > 1 {
+                room_for_hot -= heat.bytes;
+                unused = unused.saturating_sub(heat.bytes);
+            }
             if heat.homes != before {
                 changed.push(HomesChanged { table: *table, bucket: *bucket, homes: heat.homes });
             }
         }
-        self.buckets.retain(|_, heat| heat.homes > 1 || heat.calm <= options.calm_windows);
+        let calm_windows = self.options.calm_windows;
+        self.buckets.retain(|_, heat| heat.homes > 1 || heat.calm <= calm_windows);
         changed
     }
 }
 
 impl Heat {
-    fn end_window(&mut self, options: HotOptions) {
+    /// `fits`: whether there is memory for it at a second home.
+    fn end_window(&mut self, options: HotOptions, fits: bool) {
         let count = std::mem::take(&mut self.count);
         let limit = |homes| match homes {
             0 | 1 => 0,
             2 => options.second_home_at,
             _ => options.second_home_at.saturating_mul(3),
         };
-        if let Some(homes) = (self.homes + 1..=HOMES_MAX).rev().find(|homes| count >= limit(*homes))
+        let homes_max = if self.homes > 1 || fits { HOMES_MAX } else { 1 };
+        if let Some(homes) = (self.homes + 1..=homes_max).rev().find(|homes| count >= limit(*homes))
         {
             (self.homes, self.calm) = (homes, 0);
             return;
@@ -191,9 +234,13 @@ mod tests {
 
     const TABLE: TableId = TableId([1; 16]);
 
+    fn requests(bucket: u32, count: u64) -> HotEvent {
+        HotEvent::Requests { table: TABLE, bucket, count, bytes: 10 }
+    }
+
     fn run(hot: &mut HotBuckets, window: u64, count: u64) -> usize {
         let now = |seconds| Monotonic(Duration::from_secs(seconds));
-        hot.on(HotEvent::Requests { table: TABLE, bucket: 3, count }, now(window * 10 + 1));
+        hot.on(requests(3, count), now(window * 10 + 1));
         hot.on(HotEvent::Tick, now(window * 10 + 10));
         hot.homes(TABLE, 3)
     }
@@ -217,14 +264,41 @@ mod tests {
     fn homes_come_sooner_while_there_is_room() {
         let mut hot = HotBuckets::new(HotOptions::default());
         hot.on(HotEvent::Tick, Monotonic::default());
-        hot.has_room(true);
+        hot.note_room(Room { bytes_max: 1000, bytes: 400 });
         let homes: Vec<_> = [50, 99, 100, 120, 300, 60].into_iter().zip(0..).collect();
         let homes: Vec<_> = homes.into_iter().map(|(c, w)| run(&mut hot, w, c)).collect();
         assert_eq!(homes, [1, 1, 2, 2, 3, 3]);
         // It is full: what is not hot enough goes after a while, as it would have gone without any requests.
-        hot.has_room(false);
+        hot.note_room(Room { bytes_max: 1000, bytes: 1000 });
         let homes: Vec<_> = (6..18).map(|w| run(&mut hot, w, 300)).collect();
         assert_eq!(homes, [3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 1, 1]);
+    }
+
+    #[test]
+    fn no_more_gets_a_second_home_than_fits() {
+        let now = |seconds| Monotonic(Duration::from_secs(seconds));
+        let with_second_home = |room: Room, count: fn(u32) -> u64| -> Vec<u32> {
+            let mut hot = HotBuckets::new(HotOptions::default());
+            hot.on(HotEvent::Tick, now(0));
+            hot.note_room(room);
+            for window in 0..5 {
+                for bucket in 0..256 {
+                    hot.on(requests(bucket, count(bucket)), now(window * 10 + 1));
+                }
+                hot.on(HotEvent::Tick, now(window * 10 + 10));
+            }
+            (0..256).filter(|bucket| hot.homes(TABLE, *bucket) > 1).collect()
+        };
+        // The hottest ones, in half of the memory, whether it is in use or not.
+        let full = Room { bytes_max: 100, bytes: 100 };
+        assert_eq!(with_second_home(full, |b| 1000 + u64::from(b)), [251, 252, 253, 254, 255]);
+        assert_eq!(with_second_home(full, |b| 100 + u64::from(b)), [0; 0]);
+        let empty = Room { bytes_max: 100, bytes: 0 };
+        assert_eq!(with_second_home(empty, |b| 100 + u64::from(b)), [251, 252, 253, 254, 255]);
+        let small = Room { bytes_max: 10, bytes: 0 };
+        assert_eq!(with_second_home(small, |_| 100_000), [0; 0]);
+        let large = Room { bytes_max: 1 << 20, bytes: 1000 };
+        assert_eq!(with_second_home(large, |_| 100).len(), 256);
     }
 
     #[test]

@@ -92,9 +92,9 @@ impl Reports {
         }
     }
 
-    /// Whether less than half of the memory for chunks is in use.
-    pub fn has_room(&self) -> bool {
-        self.cache.bytes() < self.cache.bytes_max() / 2
+    /// Bytes of the memory for chunks: in use, and in all.
+    pub fn memory(&self) -> (u64, u64) {
+        (self.cache.bytes(), self.cache.bytes_max())
     }
 
     /// Drops all that is kept, in memory and on disk.

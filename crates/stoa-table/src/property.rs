@@ -18,12 +18,13 @@ use crate::TableIdent;
 use crate::retention::{RETENTION, Retention};
 
 /// The properties of Stoa's own that tables of rows can have, beside those of fresh rows.
-pub const STOA_PROPERTIES: [&str; 6] = [
+pub const STOA_PROPERTIES: [&str; 7] = [
     RETENTION,
     "stoa.compaction.min-input-files",
     "stoa.history.snapshots-max",
     "stoa.orc.compression-block-bytes",
     "stoa.orc.compression-level",
+    "stoa.orc.dictionary",
     "stoa.orc.row-index-stride",
 ];
 

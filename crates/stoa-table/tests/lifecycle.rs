@@ -294,6 +294,28 @@ async fn files_roll_at_their_target_size() {
 }
 
 #[tokio::test]
+async fn texts_have_dictionaries_as_the_table_says() {
+    let home = Home::new().await;
+    let mut bytes = BTreeMap::new();
+    for choice in ["auto", "always", "never"] {
+        let mut spec = TableSpec::new(common::report_schema());
+        spec.properties =
+            [("stoa.orc.dictionary", choice), ("write.orc.compression-codec", "none")]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into();
+        let table = home.warehouse.create_table(&ident(choice), spec).await.unwrap();
+        let table = append(&table, report_rows(NEW_YEAR_2015, 20_000)).await;
+        let plan = table.plan_scan(&Predicate::always()).await.unwrap();
+        assert_eq!(plan.rows(), 20_000);
+        assert!(table.check().await.unwrap().is_sound());
+        bytes.insert(choice, plan.files.iter().map(|file| file.file_bytes).sum::<u64>());
+    }
+    // Five accounts: nine bytes for each row instead of a byte or less.
+    assert_eq!(bytes["auto"], bytes["always"]);
+    assert!(bytes["never"] > bytes["always"] + 20_000 * 7, "{bytes:?}");
+}
+
+#[tokio::test]
 async fn a_change_may_require_a_property_to_be_what_it_was() {
     let home = Home::new().await;
     let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
@@ -350,6 +372,7 @@ async fn values_that_would_stop_writers_are_refused_when_they_are_set() {
         ("stoa.orc.compression-level", "99"),
         ("stoa.orc.compression-block-bytes", "1"),
         ("stoa.orc.compression-block-bytes", "8388608"),
+        ("stoa.orc.dictionary", "sometimes"),
         ("stoa.orc.row-index-stride", "0"),
         ("write.orc.stripe-size-bytes", "64 MiB"),
         ("write.orc.bloom.filter.columns", "account, nothing"),

@@ -25,7 +25,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures::future::{Either, join_all, select};
 use parking_lot::{Mutex, RwLock};
 use stoa_catalog::TableIdent;
-use stoa_cluster::hot::{HotBuckets, HotEvent, HotOptions, choose};
+use stoa_cluster::hot::{HotBuckets, HotEvent, HotOptions, Room, choose};
 use stoa_cluster::placement::{Bucket, Placement};
 use stoa_cluster::{DaemonId, Monotonic, TableId};
 use stoa_env::{clock, timer};
@@ -214,7 +214,11 @@ impl Homes {
 
     /// Where a report that is not in memory is to be answered.
     async fn route(&self, reports: &Reports, table: &Table, report: &Report) -> Result<Route> {
-        if self.member.is_alone() || reports.table_bytes(table).await? < self.bytes_min {
+        if self.member.is_alone() {
+            return Ok(Route::Here);
+        }
+        let bytes = reports.table_bytes(table).await?;
+        if bytes < self.bytes_min {
             return Ok(Route::Here);
         }
         let Some(first_sort_column) = table.first_sort_column() else { return Ok(Route::Here) };
@@ -222,7 +226,7 @@ impl Homes {
             return Ok(Route::Here);
         };
         self.ask_for_room(reports);
-        Ok(match self.home_of(table.uuid(), &parts) {
+        Ok(match self.home_of(table.uuid(), &parts, bytes / u64::from(PARTS)) {
             Home::Here => Route::Here,
             Home::Other(daemon) => Route::To(daemon),
             Home::Several => {
@@ -239,11 +243,12 @@ impl Homes {
         let now = nanoseconds(self.now());
         if self.room_asked_at.load(Ordering::Relaxed) <= now {
             self.room_asked_at.store(now + nanoseconds(Monotonic(ROOM_EVERY)), Ordering::Relaxed);
-            self.hot.lock().has_room(reports.has_room());
+            let (bytes, bytes_max) = reports.memory();
+            self.hot.lock().note_room(Room { bytes_max, bytes });
         }
     }
 
-    fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>) -> Home {
+    fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>, bytes: u64) -> Home {
         let placement = self.placement(table);
         let (first, me) = (*parts.start(), self.member.id());
         let Some(home) = placement.homes(first).first() else { return Home::Here };
@@ -257,7 +262,7 @@ impl Homes {
         let id = TableId(table.into_bytes());
         let count = {
             let mut hot = self.hot.lock();
-            hot.on(HotEvent::Requests { table: id, bucket: first, count: 1 }, now);
+            hot.on(HotEvent::Requests { table: id, bucket: first, count: 1, bytes }, now);
             hot.homes(id, first)
         };
         let homes = placement.homes(first);

@@ -233,6 +233,52 @@ async fn keys_of_a_join_and_the_best_rows_leave_rows_out() {
     }
 }
 
+/// `c.nation = s.nation` and `s.nation = n.id`: what is known of `n.id` holds for customers, too, of which a join further
+/// down makes its table.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_a_join_reach_what_they_are_equal_to() {
+    let homes = Homes::new().await;
+    let keeping = &homes.keeping;
+    let stride = "TBLPROPERTIES ('stoa.orc.row-index-stride' = '1000')";
+    for (table, columns, rows) in [
+        (
+            "nations",
+            "id int, name text",
+            "SELECT n, 'nation ' || n FROM generate_series(0, 4) AS s(n)",
+        ),
+        (
+            "customers",
+            "id int, nation int",
+            "SELECT n, CASE WHEN n % 1000 = 7 THEN NULL ELSE n / 1000 END FROM generate_series(0, 4999) AS s(n)",
+        ),
+        ("suppliers", "id int, nation int", "SELECT n, n % 5 FROM generate_series(0, 99) AS s(n)"),
+        (
+            "lines",
+            "customer int, supplier int",
+            "SELECT n * 7 % 5000, n % 100 FROM generate_series(0, 49999) AS s(n)",
+        ),
+    ] {
+        homes.run(&format!("CREATE TABLE {table} ({columns}) {stride}")).await;
+        homes.run(&format!("INSERT INTO {table} {rows}")).await;
+        homes.run(&format!("FLUSH TABLE {table}")).await;
+    }
+    let lines = (0..50_000_u32).map(|n| (n * 7 % 5000, n % 100));
+    let is_local = |(customer, supplier): &(u32, u32)| {
+        customer % 1000 != 7 && customer / 1000 == 3 && supplier % 5 == 3
+    };
+    let expected = lines.filter(is_local).count().to_string();
+    let sql = "SELECT count(*) FROM customers c JOIN lines l ON l.customer = c.id \
+         JOIN suppliers s ON l.supplier = s.id AND c.nation = s.nation \
+         JOIN nations n ON s.nation = n.id WHERE n.name = 'nation 3'";
+    for _ in 0..3 {
+        assert_eq!(answer(&keeping.long, sql, &[], true).await, [expected.as_str()]);
+    }
+    let explained = answer(&keeping.long, &format!("EXPLAIN ANALYZE {sql}"), &[], true).await;
+    let scan = explained.iter().find(|line| line.contains("customers")).unwrap();
+    let rows = scan.split("output_rows=").nth(1).and_then(|rest| rest.split([',', ']']).next());
+    assert_eq!(rows, Some("999"), "{}", explained.join("\n"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn recursion_does_not_keep_the_filters_of_its_last_step() {
     let homes = Homes::new().await;

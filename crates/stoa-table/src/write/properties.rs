@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
-use stoa_orc::{Compression, WriterOptions};
+use stoa_orc::{Compression, DictionaryChoice, WriterOptions};
 
 use super::{OrcOptions, WriteOptions};
 use crate::Table;
@@ -24,6 +24,9 @@ const ZSTD_LEVELS: RangeInclusive<i32> = -7..=22;
 
 /// The largest: a chunk's header in ORC has 23 bits for its length.
 const BLOCK_BYTES_MAX: usize = (1 << 23) - 1;
+
+/// Whether texts get dictionaries.
+const DICTIONARY: &str = "stoa.orc.dictionary";
 
 /// Whether data files can be written as the properties of `table` say.
 ///
@@ -81,6 +84,9 @@ fn orc_options(table: &Table) -> Result<WriterOptions> {
     if let Some(rows) = number(table, "stoa.orc.row-index-stride", 100)? {
         options = options.with_row_index_stride(rows);
     }
+    if let Some(choice) = table.property(DICTIONARY) {
+        options = options.with_dictionary(dictionary(table, choice)?);
+    }
     let bloom = table.property("write.orc.bloom.filter.columns").unwrap_or_default();
     for column in bloom.split(',').map(str::trim).filter(|column| !column.is_empty()) {
         if table.metadata().current_schema().field_by_name(column).is_none() {
@@ -95,6 +101,19 @@ fn orc_options(table: &Table) -> Result<WriterOptions> {
         options = options.with_bloom_fpp(rate);
     }
     Ok(options)
+}
+
+fn dictionary(table: &Table, choice: &str) -> Result<DictionaryChoice> {
+    Ok(match choice {
+        "auto" => DictionaryChoice::Auto,
+        "always" => DictionaryChoice::Always,
+        "never" => DictionaryChoice::Never,
+        _ => {
+            return Err(
+                invalid(table, DICTIONARY, choice).with_hint("choose auto, always or never")
+            );
+        }
+    })
 }
 
 fn compression(table: &Table, codec: &str) -> Result<Compression> {

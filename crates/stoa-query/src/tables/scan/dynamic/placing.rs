@@ -171,12 +171,38 @@ fn of_sides(join: &HashJoinExec) -> Vec<Option<Places>> {
         Some(kept) => kept.iter().copied().collect(),
         None => (0..count).collect(),
     };
-    let of_left = |at: &usize| (*at < left_end).then_some(*at);
-    let of_right = |at: &usize| at.checked_sub(left_end).filter(|at| *at < right);
+    let equal = equal_columns(join);
+    let on_left = |at: &usize| (*at < left_end).then_some(*at);
+    let on_right = |at: &usize| at.checked_sub(left_end).filter(|at| *at < right);
+    let of_left = |at: &usize| {
+        let key = |at| equal.iter().find(|(_, right)| *right == at).map(|(left, _)| *left);
+        on_left(at).or_else(|| on_right(at).and_then(key))
+    };
+    let of_right = |at: &usize| {
+        let key = |at| equal.iter().find(|(left, _)| *left == at).map(|(_, right)| *right);
+        on_right(at).or_else(|| on_left(at).and_then(key))
+    };
     vec![
         left_passes.then(|| kept.iter().map(of_left).collect()),
         right_passes.then(|| kept.iter().map(of_right).collect()),
     ]
+}
+
+/// The columns of the left and the right side that are equal in all rows of an inner join, so that what is told of one
+/// of them holds for the other: in `c.nation = s.nation AND s.nation = n.nation`, nations are told to `s` and to `c`.
+fn equal_columns(join: &HashJoinExec) -> Vec<(usize, usize)> {
+    if *join.join_type() != JoinType::Inner {
+        return Vec::new();
+    }
+    let (left, right) = (join.left().schema(), join.right().schema());
+    let place = |key: &Arc<dyn PhysicalExpr>| key.downcast_ref::<Column>().map(Column::index);
+    let pairs = join.on().iter().filter_map(|(left, right)| Some((place(left)?, place(right)?)));
+    // Equal floating-point numbers may have different bits, such as those of 0.0 and -0.0.
+    let is_same = |(at, other): &(usize, usize)| {
+        let kind = left.field(*at).data_type();
+        kind == right.field(*other).data_type() && !kind.is_floating() && !kind.is_nested()
+    };
+    pairs.filter(is_same).collect()
 }
 
 /// `filter` over the columns of an input; `None` where it does not have them all.
