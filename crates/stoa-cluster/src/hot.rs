@@ -3,11 +3,11 @@
 //! In: how many requests each bucket got and how large it is, how much memory there is, and the time. Out: how many homes
 //! it has, from 1 to [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers. While memory has room,
 //! it is better filled with what others have as well than left empty: each report that is forwarded costs more than a local
-//! one. What does not fit costs more still, as it is read again and again.
+//! one. A copy that does not fit costs more still, as it is read again and again.
 //!
 //! **Invariants:** the rate at which a home is added is at least twice the one at which it is taken away, and
-//! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap. Buckets with more than one
-//! home take at most half of the memory.
+//! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap. A bucket gets
+//! a second home only while those that have one take at most half of the memory with it.
 //!
 //! Each daemon counts the requests that it routes, so daemons may see different numbers of homes for a
 //! while. That costs a cold read at most.
@@ -61,7 +61,7 @@ pub enum HotEvent {
     Tick,
 }
 
-/// This daemon's memory for buckets, bytes.
+/// This daemon's memory for buckets, bytes. That of the others, who may get the copies, is taken to be like it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// In all.

@@ -92,7 +92,8 @@ impl Reports {
         }
     }
 
-    /// Bytes of the memory for chunks: in use, and in all.
+    /// Bytes of the memory for chunks: in use by reports, and in all. What scans keep there does not count, unlike in
+    /// [`Self::cache_status`]: it makes room for reports.
     pub fn memory(&self) -> (u64, u64) {
         (self.cache.bytes(), self.cache.bytes_max())
     }

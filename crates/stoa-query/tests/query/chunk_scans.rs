@@ -233,8 +233,8 @@ async fn keys_of_a_join_and_the_best_rows_leave_rows_out() {
     }
 }
 
-/// `c.nation = s.nation` and `s.nation = n.id`: what is known of `n.id` holds for customers, too, of which a join further
-/// down makes its table.
+/// With `c.nation = s.nation` and `s.nation = n.id`, the keys of nations also filter customers, which a join further down
+/// puts into its hash table.
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_of_a_join_reach_what_they_are_equal_to() {
     let homes = Homes::new().await;

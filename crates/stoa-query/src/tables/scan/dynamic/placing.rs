@@ -175,11 +175,11 @@ fn of_sides(join: &HashJoinExec) -> Vec<Option<Places>> {
     let on_left = |at: &usize| (*at < left_end).then_some(*at);
     let on_right = |at: &usize| at.checked_sub(left_end).filter(|at| *at < right);
     let of_left = |at: &usize| {
-        let key = |at| equal.iter().find(|(_, right)| *right == at).map(|(left, _)| *left);
+        let key = |at| equal.iter().find(|(_, other)| *other == at).map(|(key, _)| *key);
         on_left(at).or_else(|| on_right(at).and_then(key))
     };
     let of_right = |at: &usize| {
-        let key = |at| equal.iter().find(|(left, _)| *left == at).map(|(_, right)| *right);
+        let key = |at| equal.iter().find(|(other, _)| *other == at).map(|(_, key)| *key);
         on_right(at).or_else(|| on_left(at).and_then(key))
     };
     vec![
@@ -188,8 +188,9 @@ fn of_sides(join: &HashJoinExec) -> Vec<Option<Places>> {
     ]
 }
 
-/// The columns of the left and the right side that are equal in all rows of an inner join, so that what is told of one
-/// of them holds for the other: in `c.nation = s.nation AND s.nation = n.nation`, nations are told to `s` and to `c`.
+/// Pairs of a column of the left side and one of the right side that are equal in all rows of an inner join, so that a
+/// filter on one of them holds for the other: with `c.nation = s.nation AND s.nation = n.id`, a filter on `s.nation`,
+/// made of the nations' keys, leaves out customers as well as suppliers.
 fn equal_columns(join: &HashJoinExec) -> Vec<(usize, usize)> {
     if *join.join_type() != JoinType::Inner {
         return Vec::new();
