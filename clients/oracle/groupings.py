@@ -1,6 +1,6 @@
 """Large groupings over files, asked until their columns are kept in memory: then groups are made where the columns are
 (`FoldScanExec`), packed and coded, and must be those that PostgreSQL finds. And joins of such files, one side of which tells the scan
-of the other its keys.
+of the other its keys, and best rows, of which a scan is told the worst so far.
 """
 
 import random
@@ -11,6 +11,7 @@ from sides import Refusal
 # The first scan of a column decodes it, the second one keeps it.
 WARM_UP = 2
 STATEMENTS = 220
+BEST_ROWS = 150
 
 COLUMNS = f"{shapes.COLUMNS}, word text, wide numeric(38,4), far bigint"
 
@@ -64,9 +65,18 @@ JOINS = [
     "SELECT count(*), count(big.a) FROM small LEFT JOIN big ON small.a = big.a AND small.b = big.b",
     "SELECT count(*), count(small.a) FROM small RIGHT JOIN big ON small.a = big.a AND small.b = big.b",
     "SELECT count(*), count(small.a) FROM small FULL JOIN big ON small.a = big.a AND small.b = big.b",
+    "SELECT count(*), sum(big.b) FROM small JOIN big ON small.b = big.b - big.a % 5 AND small.a = big.a",
+    "SELECT count(*), sum(big.b) FROM small JOIN big ON small.a - small.b = big.a - big.b AND small.b = big.b AND small.a = big.a",
+    "SELECT count(*), sum(big.b) FROM big JOIN small ON big.a - big.b = small.a - small.b AND small.b = big.b",
     "SELECT count(*), sum(q.s)::bigint FROM small JOIN (SELECT a, b, sum(b) s FROM big GROUP BY a, b) q ON q.a = small.a AND q.b = small.b",
     "SELECT count(*), sum(q.s)::bigint FROM small LEFT JOIN (SELECT a, b, sum(b) s FROM big GROUP BY a, b) q ON q.a = small.a AND q.b = small.b",
     "SELECT count(*), sum(q.s)::bigint FROM small JOIN (SELECT a, b % 2 AS b, sum(b) s FROM big GROUP BY 1, 2) q ON q.a = small.a AND q.b = small.b",
+]  # fmt: skip
+
+# Keys of best rows that have others in them.
+WITHIN = [
+    "clicks - impressions", "impressions - clicks", "account - campaign", "campaign - account", "CASE WHEN active THEN account END",
+    "CASE WHEN device = 'm' THEN clicks ELSE impressions END", "cost - bid", "bid - cost", "impressions % 3", "clicks % 10",
 ]  # fmt: skip
 
 
@@ -96,6 +106,18 @@ def drawn(rng):
     return f"SELECT {', '.join(keys + aggregates)} FROM large{where}{by}"
 
 
+def best_rows(rng):
+    """The first rows by up to three keys, often some that are part of others; then by all that is shown."""
+    columns = rng.sample(KEYS[: KEYS.index("far") + 1] + ["clicks", "impressions"], rng.randint(1, 4))
+    keys = []
+    for _ in range(rng.randint(1, 3)):
+        key = rng.choice([*KEYS, *columns, *columns, *WITHIN])
+        keys.append(key + rng.choice(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"]))
+    where = f" WHERE {rng.choice(CONDITIONS)}" if rng.random() < 0.4 else ""
+    limit = rng.choice([1, 3, 10, 100])
+    return f"SELECT {', '.join(columns)} FROM large{where} ORDER BY {', '.join(keys + columns)} LIMIT {limit}"
+
+
 def run(oracle, seed):
     """Compares groupings and joins; says so if groups were not made where columns are kept, or no scan was told keys."""
     rng = random.Random(f"{seed}/groupings")
@@ -116,6 +138,8 @@ def run(oracle, seed):
         told += not isinstance(plan, Refusal) and any("dynamic_filters" in row[-1] for row in plan.rows)
     if told < len(JOINS) // 2:
         yield f"in {told} of {len(JOINS)} joins, scans were told keys"
+    for _ in range(BEST_ROWS):
+        oracle.check(best_rows(rng), True, convert=shapes.by_value)
     folded = 0
     for _ in range(STATEMENTS):
         sql = drawn(rng)

@@ -233,6 +233,41 @@ async fn keys_of_a_join_and_the_best_rows_leave_rows_out() {
     }
 }
 
+/// Keys of which one is part of another: a filter made of them may not be moved to the columns of a scan one by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_best_rows_by_keys_within_keys_are_the_best() {
+    let homes = Homes::new().await;
+    let keeping = &homes.keeping;
+    homes.run("CREATE TABLE lines (id int, j int, other int)").await;
+    homes
+        .run("INSERT INTO lines SELECT n, n * 31 % 100, 0 FROM generate_series(1, 300000) AS s(n)")
+        .await;
+    homes.run("FLUSH TABLE lines").await;
+    let rows = || (1..=300_000_i64).map(|id| (id * 31 % 100, id));
+    let best = |mut rows: Vec<[i64; 5]>| {
+        rows.sort_unstable();
+        rows.iter().take(3).map(|[.., j, id]| format!("{j}|{id}")).collect::<Vec<_>>()
+    };
+    for (sql, expected) in [
+        (
+            "SELECT j, id FROM lines ORDER BY j - id, j % 10, id LIMIT 3",
+            best(rows().map(|(j, id)| [j - id, j % 10, id, j, id]).collect()),
+        ),
+        (
+            "SELECT j, id FROM lines ORDER BY id - j DESC, id, j % 10 LIMIT 3",
+            best(rows().map(|(j, id)| [j - id, id, j % 10, j, id]).collect()),
+        ),
+        (
+            "SELECT j, id FROM lines ORDER BY CASE WHEN other = 0 THEN id END DESC, id % 7, id LIMIT 3",
+            best(rows().map(|(j, id)| [-id, id % 7, id, j, id]).collect()),
+        ),
+    ] {
+        for _ in 0..3 {
+            assert_eq!(answer(&keeping.long, sql, &[], true).await, expected, "{sql}");
+        }
+    }
+}
+
 /// With `c.nation = s.nation` and `s.nation = n.id`, the keys of nations also filter customers, which a join further down
 /// puts into its hash table.
 #[tokio::test(flavor = "multi_thread")]

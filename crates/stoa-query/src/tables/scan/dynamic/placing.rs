@@ -206,7 +206,7 @@ fn equal_columns(join: &HashJoinExec) -> Vec<(usize, usize)> {
     pairs.filter(is_same).collect()
 }
 
-/// `filter` over the columns of an input; `None` where it does not have them all.
+/// `filter` over the columns of an input; `None` where it does not have them all, or where it cannot be moved.
 fn moved(
     filter: &Arc<dyn PhysicalExpr>,
     places: &[Option<usize>],
@@ -214,6 +214,9 @@ fn moved(
 ) -> EngineResult<Option<Arc<dyn PhysicalExpr>>> {
     let used: BTreeSet<usize> = collect_columns(filter).iter().map(Column::index).collect();
     if used.iter().any(|at| places.get(*at).copied().flatten().is_none()) {
+        return Ok(None);
+    }
+    if !can_be_moved(filter)? {
         return Ok(None);
     }
     let schema = input.schema();
@@ -227,4 +230,19 @@ fn moved(
         })
     })?;
     Ok(Some(moved.data))
+}
+
+/// Whether no key of a filter is part of another key, as in `ORDER BY a - b, b`. The engine puts moved keys in the place of
+/// the keys that the filter was made of, from the inside out (`DynamicFilterPhysicalExpr::remap_children`): once `b` has
+/// another place, `a - b` is not found any more, and would be computed from other columns.
+fn can_be_moved(filter: &Arc<dyn PhysicalExpr>) -> EngineResult<bool> {
+    let keys = filter.children();
+    for key in &keys {
+        for other in keys.iter().filter(|other| other.as_ref() != key.as_ref()) {
+            if other.exists(|part| Ok(part.as_ref() == key.as_ref()))? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
