@@ -37,7 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const FAILPOINTS: &str = "STOA_FAILPOINTS";
 
 /// The allocator's option of how many milliseconds it keeps memory that nobody uses
-/// (`mi_option_purge_delay` of mimalloc 2, which its Rust crate does not name).
+/// (`mi_option_purge_delay` of mimalloc 3, which its Rust crate does not name).
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// Makes the allocator give memory back after a millisecond. What is read, flushed or sent in large pieces
