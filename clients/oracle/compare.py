@@ -6,6 +6,7 @@ answers, Stoa says that it does not have this. `differ`: everything else, with a
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -19,6 +20,9 @@ TOLERANCE_REAL = 1e-5
 # How Stoa says that it does not have something: not supported, no such function or type, a syntax
 # that it does not know, columns of one name.
 NOT_THERE = {"0A000", "42883", "42704", "42601", "42701", "42702"}
+
+# Of rows in no order, so many are put beside each other to tell what differs.
+ROWS_PAIRED = 20
 
 # Stoa stores small integers as integers.
 WIDTHS = {"smallint": "integer", "smallint[]": "integer[]"}
@@ -75,11 +79,19 @@ def compare_errors(expected, actual):
 def compare_rows(expected, actual, ordered):
     if len(expected.rows) != len(actual.rows):
         return Verdict("differ", "rows", f"{len(expected.rows)} rows, not {len(actual.rows)}")
-    one, other = expected.rows, actual.rows
-    if not ordered:
-        one, other = in_order(one, expected.types), in_order(other, expected.types)
-    for number, (row, got) in enumerate(zip(one, other), 1):
-        for column, kind in enumerate(expected.types):
+    if ordered:
+        return first_difference(expected.rows, actual.rows, expected.types)
+    one, other = in_order(expected.rows, expected.types), in_order(actual.rows, actual.types)
+    verdict = first_difference(one, other, expected.types)
+    if verdict == AGREE:
+        return AGREE
+    found = first_difference(*most_alike(one, other, expected.types), expected.types)
+    return verdict if found == AGREE else found
+
+
+def first_difference(expected, actual, types):
+    for number, (row, got) in enumerate(zip(expected, actual), 1):
+        for column, kind in enumerate(types):
             if not same(row[column], got[column], kind):
                 place = f"row {number}, column {column + 1} ({kind})"
                 detail = f"{place}: {row[column]!r} expected, {got[column]!r} found"
@@ -88,6 +100,17 @@ def compare_rows(expected, actual, ordered):
                 zeros = " zeros" if kind == "text" and but_for_zeros(row[column], got[column]) else ""
                 return Verdict("differ", f"value {kind}{zeros}", detail)
     return AGREE
+
+
+def most_alike(expected, actual, types):
+    """Some rows that only one side has, each beside the one of the other side that has most of its values."""
+    one, other = Counter(expected), Counter(actual)
+    missing, added = list((one - other).elements())[:ROWS_PAIRED], list((other - one).elements())
+
+    def alike(row, got):
+        return sum(same(value, found, kind) for value, found, kind in zip(row, got, types))
+
+    return missing, [max(added, key=lambda got: alike(row, got)) for row in missing]
 
 
 def may_be_rounded(one, other):

@@ -150,6 +150,12 @@ KNOWN = [
         example="SELECT position(CAST(coalesce(j, 1.5) AS text) IN u) FROM facts",
     ),
     Known(
+        how=r"value numeric",
+        statement=r"avg\(.* / ",
+        docs="A `numeric` column has one scale",
+        example="SELECT avg(q / p) FROM facts WHERE p > 0 AND s = 'z''z'",
+    ),
+    Known(
         how=r"answers 22\w+",
         statement=r"\* 0(\.0+)?\b|\b0(\.0+)? \*",
         docs="A product with a constant 0 is 0",

@@ -32,6 +32,8 @@ DOCS = HERE.parents[1] / "docs" / "sql.md"
 
 # A debug build compares so many in about a minute.
 EXPRESSIONS = 3000
+# Of so many expressions, one is about larger tables.
+LARGER_SHARE = 3
 # Attempts to make one statement smaller, and statements that are made smaller.
 ATTEMPTS = 250
 REDUCED_MAX = 40
@@ -165,10 +167,14 @@ def cases():
 def set_up(oracle):
     oracle.stoa.prepare_session("SET timezone = 'UTC'")
     oracle.postgres.prepare_session("SET timezone = 'UTC'", "SET statement_timeout = '20s'")
-    for statement in [*tables.statements(), *pairs.setup()]:
+    make(oracle, [*tables.statements(), *pairs.setup()])
+
+
+def make(oracle, statements):
+    for statement in statements:
         oracle.stoa.must(statement)
-        if not statement.startswith("FLUSH"):
-            oracle.postgres.must(statement)
+    for statement in tables.for_postgres(statements):
+        oracle.postgres.must(statement)
 
 
 def known_examples(oracle):
@@ -234,6 +240,12 @@ def run_groupings(oracle, seed, only):
     return list(groupings.run(oracle, seed)) if only in ("", "groupings") else []
 
 
+def run_larger(oracle, seed, expressions):
+    """Statements about tables that scans have in several batches, and tell each other something about."""
+    make(oracle, list(tables.larger()))
+    return run_drawn(oracle, f"{seed}/larger", expressions, "")
+
+
 def run_drawn(oracle, seed, expressions, only):
     done, number = 0, 0
     while done < expressions:
@@ -292,7 +304,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, groupings, manual, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, groupings, manual, drawn, form:NAME, larger")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
@@ -317,6 +329,8 @@ def main():
     drawn = 0
     if options.only in ("", "drawn") or options.only.startswith("form:"):
         drawn = run_drawn(oracle, options.seed, options.expressions, options.only)
+    if options.only in ("", "larger"):
+        drawn += run_larger(oracle, options.seed, options.expressions // LARGER_SHARE)
     report(oracle, complaints)
     took = time.monotonic() - started
     print(f"\nfixed statements: {dict(fixed)}")

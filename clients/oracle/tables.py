@@ -48,7 +48,13 @@ TABLES = {
 WORDS = ["a", "b", "ab", "abc", "A", "Abc", "", " ", "x y", "50%", "a_c", "Ünï", "ß", "z'z", "10", "-3", "2.50"]
 
 
-def rows_of(name, rng):
+# Of larger tables, files have many row groups.
+GROUPED = " TBLPROPERTIES ('stoa.orc.row-index-stride' = '100')"
+LARGER = {"facts": 20, "others": 20}
+
+
+def rows_of(name, rng, times=1):
+    """The rows of a table; `times` as many where that is more than usual."""
     def null(value, share=7):
         return "NULL" if rng.randrange(share) == 0 else value
 
@@ -78,7 +84,7 @@ def rows_of(name, rng):
 
     bools = ["true", "false"]
     if name == "facts":
-        for n in range(1, 61):
+        for n in range(1, 60 * times + 1):
             yield [
                 str(n), null(number(-9, 9)), null(number(0, 3)), null(rng.choice([number(-5, 5), "9000000000", "-7"])),
                 null(dec(0, 99, 2)), null(dec(0, 999, 6)), null(f"{double()}::double precision"),
@@ -86,7 +92,7 @@ def rows_of(name, rng):
                 null(text()), null(text(), 4), null(day()), null(moment()), null(zoned()),
             ]  # fmt: skip
     elif name == "others":
-        for n in range(1, 16):
+        for n in range(1, 15 * times + 1):
             yield [
                 str(n), null(number(-4, 6)), null(number(-3, 3)), null(dec(0, 50, 4)),
                 null(f"{double()}::double precision"), null(rng.choice(bools), 4), null(text()), null(day()),
@@ -109,15 +115,42 @@ NEVER_NULL = {("facts", "id"), ("others", "id"), ("tab0", "col0"), ("tab1", "col
 
 
 def statements(seed=1):
-    """The statements that make and fill the tables; `None` where Stoa is to bring its rows into files."""
+    """The statements that make and fill the tables, as Stoa knows them; see `for_postgres`."""
     rng = random.Random(seed)
-    for name, columns in TABLES.items():
-        declared = [f"{column} {kind}{' NOT NULL' if (name, column) in NEVER_NULL else ''}" for column, kind, _ in columns]
-        yield f"CREATE TABLE {name} ({', '.join(declared)})"
-        rows = ["(" + ", ".join(row) + ")" for row in rows_of(name, rng)]
+    for name in TABLES:
+        rows = values(rows_of(name, rng))
         middle = len(rows) * 2 // 3
-        for part, flush in ((rows[:middle], True), (rows[middle:], False)):
-            if part:
-                yield f"INSERT INTO {name} VALUES {', '.join(part)}"
-                if flush:
-                    yield f"FLUSH TABLE {name}"
+        yield from table(name, "", rows[:middle], rows[middle:])
+
+
+def larger(seed=1):
+    """The statements that make larger tables of some: in four files and in none."""
+    rng = random.Random(seed)
+    for name, times in LARGER.items():
+        rows = values(rows_of(name, rng, times))
+        ends = [len(rows) * part // 6 for part in range(5)]
+        files = [rows[start:end] for start, end in zip(ends, ends[1:])]
+        yield f"DROP TABLE {name}"
+        yield from table(name, GROUPED, *files, rows[ends[-1]:])
+
+
+def for_postgres(statements):
+    """The same statements for PostgreSQL, which has no `FLUSH` and no `TBLPROPERTIES`."""
+    return [statement.removesuffix(GROUPED) for statement in statements if not statement.startswith("FLUSH")]
+
+
+def values(rows):
+    return ["(" + ", ".join(row) + ")" for row in rows]
+
+
+def table(name, properties, *parts):
+    """A table with some rows in each of its files, and the last ones in none."""
+    declared = [
+        f"{column} {kind}{' NOT NULL' if (name, column) in NEVER_NULL else ''}" for column, kind, _ in TABLES[name]
+    ]
+    yield f"CREATE TABLE {name} ({', '.join(declared)}){properties}"
+    for number, part in enumerate(parts, start=1):
+        if part:
+            yield f"INSERT INTO {name} VALUES {', '.join(part)}"
+            if number < len(parts):
+                yield f"FLUSH TABLE {name}"

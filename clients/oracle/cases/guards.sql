@@ -70,3 +70,10 @@ SELECT sum(cost) FROM guarded;
 DELETE FROM guarded WHERE clicks <> 0 AND 12 / clicks > 5;
 SELECT count(*) FROM guarded;
 DROP VIEW seldom; DROP TABLE guarded;
+-- With a NULL for one operand, the other one is not computed.
+SELECT CAST(t.s AS int) % nullif(0, 0) FROM others t;
+SELECT count(CAST(t.s AS int) / (1 - NULL)), count(1 + CAST(t.s AS bigint) * NULL::bigint) FROM others t;
+SELECT count(-(s::int + NULL::int)) FROM others;
+-- Sorts leave out keys that are equal to others.
+SELECT u, v, row_number() OVER (PARTITION BY u, v) FROM (SELECT DISTINCT u, u AS v FROM facts) x;
+(SELECT s, 'a' FROM others UNION ALL SELECT 'a', s FROM others) EXCEPT ALL (SELECT u, u FROM facts INTERSECT SELECT 'a', s FROM few);

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
@@ -168,6 +169,17 @@ impl<O: Operation> ScalarUDFImpl for Function<O> {
             Some(kind) => field.with_metadata(kind.metadata()),
             None => field,
         }))
+    }
+
+    /// With a NULL for an operand, the other ones are not computed, as in PostgreSQL: they may fail.
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let is_null = |arg: &Expr| matches!(arg, Expr::Literal(value, _) if value.is_null());
+        if !self.operation.is_strict() || !args.iter().any(is_null) {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        let types = args.iter().map(|arg| info.get_data_type(arg)).collect::<Result<Vec<_>>>()?;
+        let null = ScalarValue::try_new_null(&self.operation.result(&types)?)?;
+        Ok(ExprSimplifyResult::Simplified(Expr::Literal(null, None)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

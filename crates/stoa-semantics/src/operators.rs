@@ -41,6 +41,10 @@ impl Operation for Checked {
         operands.join(&format!(" {} ", self.0))
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], _: usize) -> Result<ArrayRef> {
         let [left, right] = operands else { return Err(failure("42883", "two operands wanted")) };
         let of = left.data_type();

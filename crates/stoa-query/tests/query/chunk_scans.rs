@@ -268,6 +268,41 @@ async fn the_best_rows_by_keys_within_keys_are_the_best() {
     }
 }
 
+/// A sort leaves out a key that is equal to another one; the window above it must still know that they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn windows_over_groups_by_equal_keys_know_their_order() {
+    let homes = Homes::new().await;
+    let keeping = &homes.keeping;
+    homes.run("CREATE TABLE lines (n int, text text)").await;
+    homes.run("INSERT INTO lines SELECT n % 70, 'text ' || n % 70 FROM generate_series(1, 5000) AS s(n)").await;
+    homes.run("FLUSH TABLE lines").await;
+    let fresh = "INSERT INTO lines VALUES (7, 'text 7'), (100, 'text 100')";
+    for groups in [70, 71] {
+        let distinct = format!("{groups}|1|{groups}");
+        for (sql, expected) in [
+            (
+                "SELECT count(*), max(n), count(DISTINCT text) FROM (SELECT text, row_number() OVER (PARTITION BY text, other) AS n \
+                 FROM (SELECT DISTINCT text, text AS other FROM lines) g) w",
+                distinct.as_str(),
+            ),
+            (
+                "SELECT count(*), max(r), count(DISTINCT a) FROM (SELECT a, rank() OVER (PARTITION BY a, b, 1 ORDER BY c) AS r \
+                 FROM (SELECT n AS a, n AS b, count(*) AS c FROM lines GROUP BY 1, 2) g) w",
+                distinct.as_str(),
+            ),
+            (
+                "SELECT count(*) FROM (SELECT text, text FROM lines EXCEPT ALL (SELECT text, text FROM lines INTERSECT SELECT 'text 3', 'text 3')) e",
+                if groups == 70 { "4999" } else { "5001" },
+            ),
+        ] {
+            for _ in 0..3 {
+                assert_eq!(answer(&keeping.long, sql, &[], true).await, [expected], "{sql}");
+            }
+        }
+        homes.run(fresh).await;
+    }
+}
+
 /// With `c.nation = s.nation` and `s.nation = n.id`, the keys of nations also filter customers, which a join further down
 /// puts into its hash table.
 #[tokio::test(flavor = "multi_thread")]

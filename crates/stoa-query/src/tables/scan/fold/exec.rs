@@ -22,7 +22,7 @@ use stoa_semantics::errors::to_datafusion;
 
 use super::super::metrics::ScanMetrics;
 use super::super::read::{FileSource, SplitReader};
-use super::super::{OrcScanExec, Split, properties_of};
+use super::super::{OrcScanExec, Split};
 use super::compile::Folded;
 use super::{scan_below, with_end};
 
@@ -41,8 +41,8 @@ impl FoldScanExec {
     }
 
     fn of(aggregation: Arc<dyn ExecutionPlan>, folded: Arc<Folded>) -> Self {
-        let partitions = aggregation.properties().output_partitioning().partition_count();
-        let properties = properties_of(&aggregation.schema(), partitions);
+        // Operators above count on what is known of its columns: a sort leaves out a key that is equal to another.
+        let properties = Arc::clone(aggregation.properties());
         Self { aggregation, folded, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 

@@ -109,6 +109,11 @@ fn placed_in_parts(
     aggregate: &AggregateExec,
     union: &UnionExec,
 ) -> EngineResult<Option<Arc<dyn ExecutionPlan>>> {
+    // A union does not know which of its columns are equal to each other, and operators above may count on it.
+    let properties = &aggregate.properties().eq_properties;
+    if properties.eq_group().iter().any(|equal| equal.len() > 1) {
+        return Ok(None);
+    }
     let mut is_placed = false;
     let mut parts = Vec::with_capacity(union.inputs().len());
     for part in union.inputs() {
