@@ -121,14 +121,14 @@ KNOWN = [
     ),
     Known(
         how=r"error (22003|22P02|22012)",
-        statement=r"(CAST\(.* AS int\)|[%/] ).*NULL::|NULL::.*(CAST\(.* AS int\)|[%/] )",
-        docs="An operator computes its operand beside a constant NULL",
-        example="SELECT (CAST(d AS int) * NULL::int) FROM facts",
+        statement=r"\w\(.*(CAST\(.* AS int\)|[%/] ).*NULL::|\w\(.*NULL::.*(CAST\(.* AS int\)|[%/] )",
+        docs="A function computes its operands beside a constant NULL",
+        example="SELECT power(CAST(l + 9000000000 AS int), NULL::int) FROM facts",
     ),
     Known(
         how=r"error 22\w+",
         statement=r"CASE CAST\(.* AS [\w ]+(\(\d+(,\d+)?\))?\) WHEN NULL ",
-        docs="An operator computes its operand beside a constant NULL",
+        docs="A function computes its operands beside a constant NULL",
         example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
     ),
     Known(

@@ -34,13 +34,23 @@ TYPES = {
 
 
 class Side:
-    """A connection to a server."""
+    """A connection to a server; with several daemons, the statements of `in_turn` go to each in turn."""
 
-    def __init__(self, conninfo):
+    def __init__(self, conninfo, *others):
         self.conninfo = conninfo
         self.connection = None
         self.setup = []
+        self.daemons = []
         self.connect()
+        if others:
+            self.daemons = [self, *map(Side, others)]
+
+    def in_turn(self, sql):
+        """What the next daemon answers to a statement by itself, which shows what was done on any other before."""
+        if not self.daemons:
+            return self.ask(sql)
+        self.daemons.append(self.daemons.pop(0))
+        return self.daemons[0].ask(sql)
 
     def connect(self):
         self.connection = pq.PGconn.connect(self.conninfo.encode())
@@ -56,6 +66,9 @@ class Side:
         self.setup += statements
         for statement in statements:
             self.must(statement)
+        for daemon in self.daemons:
+            if daemon is not self:
+                daemon.prepare_session(*statements)
 
     def ask(self, sql, parameters=None, binary=False):
         """What the server answers: by the simple protocol, or with parameters by the extended one."""
