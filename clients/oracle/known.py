@@ -36,6 +36,12 @@ KNOWN = [
         example="SELECT sum(v) FROM (VALUES (1e15::double precision), (0.3), (-1e15), (0.3), (0.1)) AS x(v)",
     ),
     Known(
+        how=r"value double",
+        statement=r"\b(sum|avg)\(.*\b[dlv] \* ([dl]|1e9)\b",
+        docs="Doubles are summed in any order",
+        example="SELECT sum(v * 1e9) FROM (VALUES (1e15::double precision), (0.3), (-1e15), (0.3), (0.1)) AS x(v)",
+    ),
+    Known(
         how=r"error 22023",
         statement=r"extract\(timezone",
         docs="Some features are refused with a code other than `0A000`",
@@ -121,9 +127,9 @@ KNOWN = [
     ),
     Known(
         how=r"error (22003|22P02|22012)",
-        statement=r"\w\(.*(CAST\(.* AS int\)|[%/] ).*NULL::|\w\(.*NULL::.*(CAST\(.* AS int\)|[%/] )",
+        statement=r"\w\(.*(CAST\(.* AS int\)|[%/] ).*(NULL::|, NULL\))|\w\(.*NULL::.*(CAST\(.* AS int\)|[%/] )",
         docs="A function computes its operands beside a constant NULL",
-        example="SELECT power(CAST(l + 9000000000 AS int), NULL::int) FROM facts",
+        example="SELECT power(CAST(l + 9000000000 AS int), NULL) FROM facts",
     ),
     Known(
         how=r"error 22\w+",
@@ -153,7 +159,7 @@ KNOWN = [
         how=r"value numeric",
         statement=r"avg\(.* / ",
         docs="A `numeric` column has one scale",
-        example="SELECT avg(q / p) FROM facts WHERE p > 0 AND s = 'z''z'",
+        example="SELECT avg(q / p) FROM (VALUES (1::numeric(18,6), 3::numeric(10,2)), (2, 3), (7, 1)) v(q, p)",
     ),
     Known(
         how=r"answers 22\w+",
