@@ -2,7 +2,8 @@
 
 use std::io::{ErrorKind, Read, Result};
 
-/// Bytes that are read ahead at once.
+/// Bytes that are read ahead at once: few at first, as streams often have no more, then twice as many each time.
+const READ_BYTES_FIRST: usize = 32 << 10;
 const READ_BYTES: usize = 256 << 10;
 
 /// What is left to parse is [`LineBuffer::rest`]; [`LineBuffer::consume`] moves on,
@@ -13,11 +14,13 @@ pub(crate) struct LineBuffer {
     start: usize,
     end: usize,
     at_end: bool,
+    /// Bytes that the next read makes room for.
+    ahead: usize,
 }
 
 impl LineBuffer {
     pub fn new(reader: Box<dyn Read + Send>) -> Self {
-        Self { reader, data: Vec::new(), start: 0, end: 0, at_end: false }
+        Self { reader, data: Vec::new(), start: 0, end: 0, at_end: false, ahead: READ_BYTES_FIRST }
     }
 
     /// The bytes that were read and not consumed.
@@ -43,7 +46,8 @@ impl LineBuffer {
             self.end -= self.start;
             self.start = 0;
         }
-        let wanted = (self.end * 2).max(READ_BYTES);
+        let wanted = (self.end * 2).max(self.ahead);
+        self.ahead = (self.ahead * 2).min(READ_BYTES);
         if self.data.len() < wanted {
             self.data.resize(wanted, 0);
         } else if self.data.len() > 4 * wanted {

@@ -32,7 +32,7 @@ use crate::engine::Engine;
 use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Session, SessionOptions};
-use crate::statements::{columns, ddl, defaults};
+use crate::statements::{columns, ddl, defaults, parse_threads};
 use crate::tables::fresh::{Place, SmallWrite, Taken};
 use crate::tables::nested::engine_schema;
 use crate::tables::properties;
@@ -318,7 +318,7 @@ pub(crate) fn reader_stream(
             }
         }
     };
-    stoa_env::task::spawn_thread("stoa-load", parse)
+    parse_threads::run(parse)
         .map_err(|e| Error::unavailable("cannot start a thread to read").with_source(e))?;
     let next = |receiver: Option<tokio::sync::mpsc::Receiver<Result<Option<RecordBatch>>>>| async move {
         let mut receiver = receiver?;

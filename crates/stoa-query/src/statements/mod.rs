@@ -17,6 +17,7 @@ pub(crate) mod load;
 pub(crate) mod load_data;
 pub(crate) mod maintain;
 pub(crate) mod outcome;
+mod parse_threads;
 pub(crate) mod partitions;
 pub(crate) mod resource_plans;
 pub(crate) mod roles;
