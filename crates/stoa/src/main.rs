@@ -41,10 +41,10 @@ const FAILPOINTS: &str = "STOA_FAILPOINTS";
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
 /// Makes the allocator give memory back after a millisecond. What is read, flushed or sent in large pieces
-/// would otherwise stay with the process for a tenth of a second each: `stoa bench ingest --duration 40s`
-/// took 1.1 GiB at its peak instead of the 0.7 GiB with which memory is given back at once. At once would be
-/// too soon: what one report gives back the next one takes, and a report of 370 lines cost 159 µs of CPU
-/// instead of 76, for pages that came and went.
+/// would otherwise stay with the process for a second each: `stoa bench ingest --duration 40s` took 1.1 GiB at
+/// its peak instead of the 0.7 GiB with which memory is given back at once. At once would be too soon: what
+/// one report gives back the next one takes, and a report of 370 lines cost 159 µs of CPU instead of 76, for
+/// pages that came and went (measured with mimalloc 2).
 #[allow(unsafe_code)]
 fn give_memory_back() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_some() {
