@@ -185,6 +185,22 @@ pub(crate) struct Planner {
     is_plain: bool,
 }
 
+/// A session that is made when it is needed: that takes about as long as writing some hundred rows.
+pub(crate) struct WithinTransaction {
+    engine: Arc<Engine>,
+    options: SessionOptions,
+    block: Arc<Block>,
+    temporary: Arc<Temporary>,
+    own: Arc<Identity>,
+}
+
+impl WithinTransaction {
+    pub(crate) fn session(self) -> Arc<Session> {
+        let Self { engine, options, block, temporary, own } = self;
+        Session::within(engine, options, block, temporary, Some(own))
+    }
+}
+
 /// Tokens of a session's latest statements that are kept for [`Session::cancel`].
 const RUNNING_MAX: usize = 16;
 
@@ -195,11 +211,15 @@ impl Session {
         Self::within(engine, options, block, temporary, None)
     }
 
-    /// A session like this one as it began, whose writes belong to the transaction of this one.
-    pub(crate) fn within_its_transaction(&self) -> Arc<Self> {
-        let (engine, block) = (Arc::clone(&self.engine), Arc::clone(&self.block));
-        let (temporary, own) = (Arc::clone(&self.temporary), Arc::clone(&self.own));
-        Self::within(engine, self.options.clone(), block, temporary, Some(own))
+    /// What a session like this one as it began is made of, whose writes belong to the transaction of this one.
+    pub(crate) fn within_its_transaction(&self) -> WithinTransaction {
+        WithinTransaction {
+            engine: Arc::clone(&self.engine),
+            options: self.options.clone(),
+            block: Arc::clone(&self.block),
+            temporary: Arc::clone(&self.temporary),
+            own: Arc::clone(&self.own),
+        }
     }
 
     fn within(

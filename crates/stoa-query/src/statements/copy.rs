@@ -26,8 +26,9 @@ use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::defaults::{self, ColumnDefaults};
-use crate::statements::load::{options_of_stream, reader_stream};
+use crate::statements::load::{append_few, append_many, options_of_stream, reader_stream};
 use crate::statements::outcome::Ran;
+use crate::tables::fresh::Taken;
 use crate::tables::transaction::Block;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::{CopySource, CopyStatement};
@@ -260,8 +261,11 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
     let reader = ChunkReader { receiver, current: Bytes::new(), held: None, ended: false };
     let input =
         Input::Stream { name: "stdin".to_owned(), reader: Box::new(reader), total_bytes: None };
-    let inner = session.within_its_transaction();
-    let (block, memory) = (Arc::clone(&session.block), Arc::clone(session.runner.memory()));
+    let within = session.within_its_transaction();
+    let (data, runner) = (Arc::clone(&session.data), Arc::clone(&session.runner));
+    let (user, block) = (session.options.user.clone(), Arc::clone(&session.block));
+    let memory = Arc::clone(session.runner.memory());
+    let block_of_rows = Arc::clone(&block);
     let schema = Arc::clone(&columns);
     let load = stoa_env::task::spawn(async move {
         // Opening may read the header, which waits for the client.
@@ -273,10 +277,17 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
             .await
             .unwrap_or_else(|e| Err(Error::internal("the reader broke off").with_source(e)))?;
         let batches = fill_columns(reader_stream(reader)?, schema, table.schema(), defaults);
-        let guard = inner.runner.start_query("COPY FROM STDIN", &inner.options.user, "load");
-        let schema = table.schema();
+        let guard = runner.start_query("COPY FROM STDIN", &user, "load");
         // The table that the statement named when it began, whatever has its name by now.
-        let work = crate::statements::load::append(&inner, table, schema, batches, &guard);
+        let work = async {
+            let schema = table.schema();
+            match append_few(&data, &block_of_rows, &table, &schema, batches).await? {
+                Taken::Written(rows) => Ok(rows),
+                Taken::TooMany(batches) => {
+                    append_many(&within.session(), table, schema, batches, &guard).await
+                }
+            }
+        };
         let rows = guard.run(work).await;
         guard.ended(rows)
     });

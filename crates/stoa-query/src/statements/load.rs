@@ -33,9 +33,11 @@ use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Session, SessionOptions};
 use crate::statements::{columns, ddl, defaults, parse_threads};
+use crate::tables::data::Data;
 use crate::tables::fresh::{Place, SmallWrite, Taken};
 use crate::tables::nested::engine_schema;
 use crate::tables::properties;
+use crate::tables::transaction::Block;
 use stoa_semantics::errors::{from_datafusion, to_datafusion};
 use stoa_sql::syntax_error::from_sql_parser;
 use stoa_sql::{parse_partition_terms, parse_sort_terms};
@@ -194,17 +196,38 @@ pub(crate) async fn append(
     batches: BoxStream<'static, Result<RecordBatch>>,
     guard: &QueryGuard,
 ) -> Result<u64> {
-    let log = || session.data.ingest().cloned().map(Place::Log);
-    let place = session.block.staging().map(Place::Block).or_else(log);
-    let batches = match place.filter(|_| !table.is_staged()) {
-        Some(place) if schema == table.schema() => {
-            match SmallWrite::new(place, table.clone()).take(batches).await? {
-                Taken::Written(rows) => return Ok(rows),
-                Taken::TooMany(batches) => batches,
-            }
+    match append_few(&session.data, &session.block, &table, &schema, batches).await? {
+        Taken::Written(rows) => Ok(rows),
+        Taken::TooMany(batches) => append_many(session, table, schema, batches, guard).await,
+    }
+}
+
+/// Appends rows that the log or a transaction takes as they are; gives them back if they are too many, or need a plan.
+pub(crate) async fn append_few(
+    data: &Data,
+    block: &Arc<Block>,
+    table: &Table,
+    schema: &SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch>>,
+) -> Result<Taken> {
+    let log = || data.ingest().cloned().map(Place::Log);
+    let place = block.staging().map(Place::Block).or_else(log);
+    match place.filter(|_| !table.is_staged()) {
+        Some(place) if *schema == table.schema() => {
+            SmallWrite::new(place, table.clone()).take(batches).await
         }
-        _ => batches,
-    };
+        _ => Ok(Taken::TooMany(batches)),
+    }
+}
+
+/// Appends rows by a plan, which sorts them.
+pub(crate) async fn append_many(
+    session: &Session,
+    table: Table,
+    schema: SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    guard: &QueryGuard,
+) -> Result<u64> {
     let stored = engine_schema(&table.schema());
     let plan = columns::cast_to(input_plan(schema, batches)?, &stored)?;
     ddl::append_plan(session, table, plan, guard).await
