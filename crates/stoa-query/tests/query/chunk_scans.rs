@@ -243,6 +243,10 @@ async fn the_best_rows_by_keys_within_keys_are_the_best() {
         .run("INSERT INTO lines SELECT n, n * 31 % 100, 0 FROM generate_series(1, 300000) AS s(n)")
         .await;
     homes.run("FLUSH TABLE lines").await;
+    // The columns that are sorted by are not the first ones.
+    homes.run("CREATE TABLE copied (other int, id int, j int)").await;
+    homes.run("INSERT INTO copied SELECT other, id, j FROM lines").await;
+    homes.run("FLUSH TABLE copied").await;
     let rows = || (1..=300_000_i64).map(|id| (id * 31 % 100, id));
     let best = |mut rows: Vec<[i64; 5]>| {
         rows.sort_unstable();
@@ -260,6 +264,10 @@ async fn the_best_rows_by_keys_within_keys_are_the_best() {
         (
             "SELECT j, id FROM lines ORDER BY CASE WHEN other = 0 THEN id END DESC, id % 7, id LIMIT 3",
             best(rows().map(|(j, id)| [-id, id % 7, id, j, id]).collect()),
+        ),
+        (
+            "SELECT j, id FROM (SELECT * FROM copied ORDER BY j - id, j % 10, j, id LIMIT 3) c",
+            best(rows().map(|(j, id)| [j - id, j % 10, j, j, id]).collect()),
         ),
     ] {
         for _ in 0..3 {

@@ -57,6 +57,9 @@ fn of_join(join: &HashJoinExec) -> EngineResult<Option<Arc<dyn ExecutionPlan>>> 
     let keys: Vec<_> = join.on().iter().map(|(_, right)| Arc::clone(right)).collect();
     let filter = Arc::new(DynamicFilterPhysicalExpr::new(keys, lit(true)));
     let told = Arc::clone(&filter) as Arc<dyn PhysicalExpr>;
+    if !can_be_moved(&told)? {
+        return Ok(None);
+    }
     let Some(right) = told_below(join.right(), &told)? else { return Ok(None) };
     let inputs = vec![Arc::clone(join.left()), right];
     let join = join.builder().with_new_children(inputs)?.build()?;
@@ -70,7 +73,9 @@ fn of_sort(
     let mut told = Arc::clone(sort.input());
     let mut is_told = false;
     for filter in sort.dynamic_expressions_produced() {
-        if let Some(below) = told_below(&told, &filter)? {
+        if can_be_moved(&filter)?
+            && let Some(below) = told_below(&told, &filter)?
+        {
             (told, is_told) = (below, true);
         }
     }
@@ -206,7 +211,7 @@ fn equal_columns(join: &HashJoinExec) -> Vec<(usize, usize)> {
     pairs.filter(is_same).collect()
 }
 
-/// `filter` over the columns of an input; `None` where it does not have them all, or where it cannot be moved.
+/// `filter` over the columns of an input; `None` where it does not have them all.
 fn moved(
     filter: &Arc<dyn PhysicalExpr>,
     places: &[Option<usize>],
@@ -214,9 +219,6 @@ fn moved(
 ) -> EngineResult<Option<Arc<dyn PhysicalExpr>>> {
     let used: BTreeSet<usize> = collect_columns(filter).iter().map(Column::index).collect();
     if used.iter().any(|at| places.get(*at).copied().flatten().is_none()) {
-        return Ok(None);
-    }
-    if !can_be_moved(filter)? {
         return Ok(None);
     }
     let schema = input.schema();
@@ -234,7 +236,8 @@ fn moved(
 
 /// Whether no key of a filter is part of another key, as in `ORDER BY a - b, b`. The engine puts moved keys in the place of
 /// the keys that the filter was made of, from the inside out (`DynamicFilterPhysicalExpr::remap_children`): once `b` has
-/// another place, `a - b` is not found any more, and would be computed from other columns.
+/// another place, `a - b` is not found any more, and would be computed from other columns. A scan moves keys, too: to the columns
+/// that they need.
 fn can_be_moved(filter: &Arc<dyn PhysicalExpr>) -> EngineResult<bool> {
     let keys = filter.children();
     for key in &keys {
