@@ -61,7 +61,7 @@ class Oracle:
 
     def verdict(self, sql, ordered=False, values=None, convert=None):
         expected = self.postgres.ask(sql, values)
-        actual = self.stoa.in_turn(sql) if self.takes_turns else self.stoa.ask(sql, values)
+        actual = self.stoa.in_turn(sql, values) if self.takes_turns else self.stoa.ask(sql, values)
         return compare(convert(expected, actual) if convert else expected, actual, ordered)
 
     def check(self, sql, ordered=False, values=None, convert=None):

@@ -6,8 +6,9 @@
 #
 # Without a port (flag, STOA_PG_PORT) it starts the binary $STOA itself, by default the debug build.
 # STOA_ORACLE_EXPRESSIONS says how many generated expressions are compared, STOA_ORACLE_SEED
-# which ones. --daemons N compares with a cluster of N daemons, over which everything is spread that can be; the suite does so
-# in the end with what is drawn about larger tables (each statement is another daemon's), and with everything where STOA_ORACLE_DAEMONS=all.
+# which ones. With --daemons N, Stoa is a cluster of N daemons, over which as much is spread as can be, and statements go to each
+# in turn. Without any option, a cluster of two follows: it is asked what is drawn about larger tables, or everything
+# (STOA_ORACLE_DAEMONS=all).
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib.sh

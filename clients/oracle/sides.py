@@ -45,12 +45,12 @@ class Side:
         if others:
             self.daemons = [self, *map(Side, others)]
 
-    def in_turn(self, sql):
+    def in_turn(self, sql, parameters=None):
         """What the next daemon answers to a statement by itself, which shows what was done on any other before."""
         if not self.daemons:
-            return self.ask(sql)
+            return self.ask(sql, parameters)
         self.daemons.append(self.daemons.pop(0))
-        return self.daemons[0].ask(sql)
+        return self.daemons[0].ask(sql, parameters)
 
     def connect(self):
         self.connection = pq.PGconn.connect(self.conninfo.encode())

@@ -185,7 +185,8 @@ pub(crate) struct Planner {
     is_plain: bool,
 }
 
-/// A session that is made when it is needed: that takes about as long as writing some hundred rows.
+/// What a session is made of that writes within the transaction of another one. Most such work ends without a session, and making
+/// one costs as much as writing some hundred rows.
 pub(crate) struct WithinTransaction {
     engine: Arc<Engine>,
     options: SessionOptions,
@@ -195,6 +196,7 @@ pub(crate) struct WithinTransaction {
 }
 
 impl WithinTransaction {
+    /// Makes it. Its user has the rights of this moment.
     pub(crate) fn session(self) -> Arc<Session> {
         let Self { engine, options, block, temporary, own } = self;
         Session::within(engine, options, block, temporary, Some(own))

@@ -50,6 +50,7 @@ impl ParseThreads {
         let work = match waiting {
             Some(thread) => match thread.work.send(work) {
                 Ok(()) => return Ok(()),
+                // It is gone, which it never is while it waits.
                 Err(unsent) => unsent.0,
             },
             None => work,
