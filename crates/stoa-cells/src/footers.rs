@@ -56,11 +56,19 @@ impl Footers {
         kept.grow(bytes);
     }
 
-    /// Keeps what is known of a stripe, if its file's footer is kept.
-    pub(super) fn put_stripe(&self, location: &str, stripe: usize, metadata: Arc<StripeMetadata>) {
+    /// Keeps what is known of a stripe, which takes `bytes` beside its file's footer, if that is kept.
+    pub(super) fn put_stripe(
+        &self,
+        location: &str,
+        stripe: usize,
+        metadata: Arc<StripeMetadata>,
+        bytes: usize,
+    ) {
+        if bytes == 0 {
+            return;
+        }
         let mut kept = self.0.lock();
         let Some(known) = kept.files.get_mut(location) else { return };
-        let bytes = metadata.memory_bytes();
         if known.stripes.contains_key(&stripe) || bytes > BYTES_MAX / 16 {
             return;
         }

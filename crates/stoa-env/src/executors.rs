@@ -5,7 +5,7 @@
 //! statements may be deep ([`DEEP_STACK_BYTES`]).
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::JoinHandle;
@@ -67,6 +67,20 @@ impl Executors {
             None => crate::task::spawn(future),
         }
     }
+}
+
+/// A thread for what nobody waits for, such as the merging of files: those who wait go first. There is one for the process;
+/// it never ends, as connections that are opened there may be used by others.
+///
+/// # Errors
+/// The operating system refused it.
+pub fn background() -> std::io::Result<&'static Executors> {
+    static BACKGROUND: OnceLock<Executors> = OnceLock::new();
+    if let Some(executors) = BACKGROUND.get() {
+        return Ok(executors);
+    }
+    let started = Executors::named("stoa-background", 1)?;
+    Ok(BACKGROUND.get_or_init(|| started))
 }
 
 /// Runs `work`, which may take long, while another thread takes over what else this one had to do. Only

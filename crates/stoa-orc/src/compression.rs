@@ -11,9 +11,10 @@
 mod lzo;
 
 use std::io::Read;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use stoa_error::Place;
+use stoa_error::{Error, Place};
 
 use crate::error::{Result, corrupt, unsupported};
 
@@ -133,8 +134,39 @@ impl Compression {
 /// Decompresses chunks, reusing the codec's state.
 pub(crate) struct Decompressor {
     kind: CompressionKind,
-    zstd: Option<zstd::bulk::Decompressor<'static>>,
+    zstd: Option<ZstdState>,
     deflate: Option<flate2::Decompress>,
+}
+
+type ZstdState = zstd::bulk::Decompressor<'static>;
+
+/// States of Zstandard that wait for the next file: to make one takes as long as to decompress some tens of kilobytes, and
+/// whoever looks for a few rows in many files reads little more of each.
+static SPARE_ZSTD: Mutex<Vec<ZstdState>> = Mutex::new(Vec::new());
+
+/// A state takes a tenth of a megabyte.
+const SPARE_ZSTD_MAX: usize = 32;
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        let Some(state) = self.zstd.take() else { return };
+        let mut spare = spare_zstd();
+        if spare.len() < SPARE_ZSTD_MAX {
+            spare.push(state);
+        }
+    }
+}
+
+fn spare_zstd() -> MutexGuard<'static, Vec<ZstdState>> {
+    SPARE_ZSTD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A state that was used before, or a new one.
+fn zstd_state() -> Result<ZstdState> {
+    let spare = spare_zstd().pop();
+    spare
+        .map_or_else(ZstdState::new, Ok)
+        .map_err(|e| Error::internal("zstd context").with_source(e))
 }
 
 impl Decompressor {
@@ -180,13 +212,10 @@ impl Decompressor {
                 lz4_flex::block::decompress_into(input, out).map_err(|e| fail(e.to_string()))
             }
             CompressionKind::Zstd => {
-                let state =
-                    match &mut self.zstd {
-                        Some(state) => state,
-                        empty => empty.insert(zstd::bulk::Decompressor::new().map_err(|e| {
-                            stoa_error::Error::internal("zstd context").with_source(e)
-                        })?),
-                    };
+                let state = match &mut self.zstd {
+                    Some(state) => state,
+                    empty => empty.insert(zstd_state()?),
+                };
                 state.decompress_to_buffer(input, out).map_err(|e| fail(e.to_string()))
             }
             CompressionKind::Lzo => lzo::decompress(input, out).map_err(|e| fail(e.to_owned())),

@@ -31,7 +31,7 @@ use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
 use crate::error::Result;
-use crate::metadata::FileMetadata;
+use crate::metadata::{FileMetadata, parse_statistics};
 use crate::options::ReadOptions;
 use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::statistics::ColumnStatistics;
@@ -337,21 +337,22 @@ fn at_stripe(error: crate::error::Error, stripe: usize) -> crate::error::Error {
     error.at(Place::Stripe(stripe))
 }
 
-/// Statistics of a stripe.
+/// Statistics of a stripe, of which few columns are looked at.
 struct OfStripe<'a> {
     trust: Trust<'a>,
-    statistics: Option<Vec<ColumnStatistics>>,
+    encoded: Option<Vec<Bytes>>,
 }
 
 impl<'a> OfStripe<'a> {
     fn new(file: &'a FileMetadata, stripe: usize) -> Self {
-        Self { trust: Trust::of(file), statistics: file.stripe_statistics(stripe) }
+        Self { trust: Trust::of(file), encoded: file.encoded_stripe_statistics(stripe) }
     }
 }
 
 impl Evidence for OfStripe<'_> {
     fn statistics(&self, column: u32) -> Option<ColumnStatistics> {
-        let statistics = self.statistics.as_ref()?.get(column as usize)?.clone();
+        let encoded = self.encoded.as_ref()?.get(column as usize)?;
+        let statistics = parse_statistics(encoded.clone())?;
         self.trust.statistics(column, Level::Stripe, statistics)
     }
 

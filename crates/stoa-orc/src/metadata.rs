@@ -108,12 +108,17 @@ impl FileMetadata {
 
     /// Statistics of all columns of a stripe, index = column id; `None` if the file has none.
     pub fn stripe_statistics(&self, stripe: usize) -> Option<Vec<ColumnStatistics>> {
+        self.encoded_stripe_statistics(stripe)?.into_iter().map(parse_statistics).collect()
+    }
+
+    /// The same, of which each column is to be decoded by [`parse_statistics`].
+    pub(crate) fn encoded_stripe_statistics(&self, stripe: usize) -> Option<Vec<Bytes>> {
         let bytes = self.stripe_statistics.get(stripe)?;
         if field_count(bytes.clone()).ok()? > self.types.len() {
             return None;
         }
         let message = StripeStatisticsView::decode(bytes.clone()).ok()?;
-        message.col_stats.into_iter().map(parse_statistics).collect()
+        Some(message.col_stats)
     }
 
     /// Whether a column is encrypted, itself or an ancestor.
@@ -142,6 +147,15 @@ impl FileMetadata {
     /// Whether the tail brought along the footers and row indexes of all stripes.
     pub fn has_copied_stripes(&self) -> bool {
         !self.copied_stripes.is_empty()
+    }
+
+    /// Memory that what is known of one of the stripes takes beside this, about, in bytes; 0 if all of it is here.
+    pub fn memory_bytes_beside(&self, stripe: usize, known: &Arc<StripeMetadata>) -> usize {
+        match self.copied_stripes.get(stripe) {
+            Some(copied) if Arc::ptr_eq(copied, known) => 0,
+            Some(copied) => known.memory_bytes_beside(copied),
+            None => known.memory_bytes(),
+        }
     }
 
     /// Memory this takes, about, in bytes.
@@ -196,7 +210,8 @@ pub(crate) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
     if groups > GROUPS_MAX { 1 } else { groups as usize }
 }
 
-fn parse_statistics(bytes: Bytes) -> Option<ColumnStatistics> {
+/// The statistics of one column.
+pub(crate) fn parse_statistics(bytes: Bytes) -> Option<ColumnStatistics> {
     let message = proto::ColumnStatistics::decode(bytes).ok()?;
     Some(ColumnStatistics::from_proto(&message))
 }

@@ -147,6 +147,16 @@ impl StripeMetadata {
         let blooms: usize = self.blooms.values().map(|bloom| bloom.memory_bytes()).sum();
         size_of::<Self>() + streams + encodings + indexes + blooms
     }
+
+    /// Memory this takes beside `other`, from which it may have indexes, about, in bytes.
+    pub(crate) fn memory_bytes_beside(&self, other: &Self) -> usize {
+        let indexes = self.row_indexes.iter().filter(|(column, index)| {
+            !other.row_indexes.get(column).is_some_and(|of_other| Arc::ptr_eq(of_other, index))
+        });
+        let indexes: usize = indexes.map(|(_, index)| index.memory_bytes()).sum();
+        let blooms: usize = self.blooms.values().map(|bloom| bloom.memory_bytes()).sum();
+        size_of::<Self>() + indexes + blooms
+    }
 }
 
 fn encoding((column, message): (usize, &proto::ColumnEncoding)) -> Result<Encoding> {
@@ -171,71 +181,75 @@ struct StripeFooterView {
     writer_timezone: Option<String>,
 }
 
-/// The row index of a column: positions and statistics per row group.
+/// The row index of a column: positions and statistics per row group. Both stay encoded until they are
+/// asked for, which takes a third of the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowIndex {
-    /// Positions of all row groups, one after the other.
-    positions: Vec<u64>,
-    /// Per row group: where its positions end.
-    ends: Vec<u32>,
-    /// Per row group: its encoded statistics.
-    statistics: Vec<Bytes>,
+    /// The stream as it was read; it may be a part of something that others hold as well.
+    message: Bytes,
+    /// Per row group: where its entry is in the message.
+    entries: Vec<Range<u32>>,
 }
 
 impl RowIndex {
     /// Parses an inflated ROW_INDEX stream, which may take as much memory as `budget` has.
     pub(crate) fn parse(bytes: Bytes, budget: &mut Budget) -> Result<Self> {
-        let message: RowIndexView = budget.decode(bytes).map_err(|e| e.at("row index"))?;
-        let mut index = Self::default();
-        for entry in message.entry {
-            let entry: RowIndexEntryView = budget
-                .decode_packed(entry, size_of::<u64>())
-                .map_err(|e| e.at(format!("row index: entry {}", index.ends.len())))?;
-            index.push(&entry.positions, entry.statistics);
+        let RowIndexView { entry } = budget.decode(bytes.clone()).map_err(|e| e.at("row index"))?;
+        let mut entries = Vec::with_capacity(entry.len());
+        for encoded in entry {
+            // Looked at as a whole, so that nothing is damaged that is asked for later.
+            let checked =
+                budget.decode_packed::<RowIndexEntryView>(encoded.clone(), size_of::<u64>());
+            checked.map_err(|e| e.at(format!("row index: entry {}", entries.len())))?;
+            entries.push(place_in(&bytes, &encoded));
         }
-        Ok(index)
-    }
-
-    /// Adds a row group.
-    pub(crate) fn push(&mut self, positions: &[u64], statistics: Bytes) {
-        self.positions.extend_from_slice(positions);
-        self.ends.push(u32::try_from(self.positions.len()).unwrap_or(u32::MAX));
-        self.statistics.push(statistics);
+        Ok(Self { message: bytes, entries })
     }
 
     /// Number of row groups.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.entries.len()
     }
 
     /// Whether there are no row groups.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.entries.is_empty()
     }
 
     /// The positions of a row group in the column's streams.
-    pub fn positions(&self, group: usize) -> Option<&[u64]> {
-        let start = match group.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.positions.get(start as usize..*self.ends.get(group)? as usize)
+    pub fn positions(&self, group: usize) -> Option<Vec<u64>> {
+        let entry = RowIndexEntryView::decode(self.entry(group)?).ok()?;
+        Some(entry.positions)
     }
 
     /// The statistics of a row group.
     pub fn statistics(&self, group: usize) -> Option<ColumnStatistics> {
-        let bytes = self.statistics.get(group)?.clone();
-        if bytes.is_empty() {
+        let StatisticsView { statistics } = StatisticsView::decode(self.entry(group)?).ok()?;
+        if statistics.is_empty() {
             return None;
         }
-        let message = proto::ColumnStatistics::decode(bytes).ok()?;
+        let message = proto::ColumnStatistics::decode(statistics).ok()?;
         Some(ColumnStatistics::from_proto(&message))
+    }
+
+    fn entry(&self, group: usize) -> Option<Bytes> {
+        let Range { start, end } = self.entries.get(group)?;
+        Some(self.message.slice(*start as usize..*end as usize))
     }
 
     /// Memory this takes, about, in bytes.
     fn memory_bytes(&self) -> usize {
-        let statistics: usize = self.statistics.iter().map(|s| s.len() + size_of::<Bytes>()).sum();
-        size_of::<Self>() + self.positions.len() * 8 + self.ends.len() * 4 + statistics
+        size_of::<Self>() + self.message.len() + self.entries.len() * size_of::<Range<u32>>()
+    }
+}
+
+/// Where in a message of less than 4 GiB a part of it is.
+fn place_in(message: &Bytes, part: &Bytes) -> Range<u32> {
+    // A part without bytes may be anywhere.
+    let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
+    match start.checked_add(part.len()).filter(|end| *end <= message.len()) {
+        Some(end) => start as u32..end as u32,
+        None => 0..0,
     }
 }
 
@@ -251,6 +265,13 @@ struct RowIndexView {
 struct RowIndexEntryView {
     #[prost(uint64, repeated, tag = "1")]
     positions: Vec<u64>,
+    #[prost(bytes = "bytes", tag = "2")]
+    statistics: Bytes,
+}
+
+/// [`proto::RowIndexEntry`] without positions.
+#[derive(Clone, PartialEq, Message)]
+struct StatisticsView {
     #[prost(bytes = "bytes", tag = "2")]
     statistics: Bytes,
 }

@@ -10,6 +10,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::future::BoxFuture;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
+use stoa_env::executors::background;
 use stoa_env::private_files;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Maintenance, MaintenanceOptions};
@@ -99,6 +100,7 @@ impl Engine {
             let work = MaintenanceOptions {
                 hooks: Some(Arc::new(hooks)),
                 share: Some(Arc::clone(&data) as _),
+                executors: Some(background().map_err(no_thread)?.clone()),
                 ..MaintenanceOptions::default()
             };
             let maintenance = options.maintenance.then(|| Maintenance::start(warehouse, work));
@@ -117,8 +119,7 @@ impl Engine {
                 temporary::drop_schema,
             ));
             let _ = system.set(Arc::downgrade(&engine));
-            watch::start(&engine)
-                .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
+            watch::start(&engine).map_err(no_thread)?;
             temporary::drop_left_behind(&engine).await?;
             resource_plans::start(&engine).await?;
             if let Some(file) = &engine.options().hot_list {
@@ -239,4 +240,8 @@ fn build_runtime(options: &EngineOptions) -> Result<(Arc<RuntimeEnv>, Option<Spi
         })?;
     }
     Ok((runtime, folder))
+}
+
+fn no_thread(source: std::io::Error) -> Error {
+    Error::unavailable("cannot start a thread").with_source(source)
 }

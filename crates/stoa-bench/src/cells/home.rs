@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_cells::{CellFlushOrder, CellMergeHooks, CellOptions, CellTables};
+use stoa_env::executors::background;
 use stoa_env::task;
 use stoa_error::{Condition, Error, Result};
 use stoa_hql::CellStore;
@@ -30,8 +31,13 @@ impl Home {
         let ingest = open_log(&warehouse, &location("log")?).await?;
         let options = CellOptions::default();
         let hooks = CellMergeHooks::new(Arc::clone(&options.timestamps));
-        let maintenance =
-            MaintenanceOptions { hooks: Some(Arc::new(hooks)), ..MaintenanceOptions::default() };
+        let executors =
+            background().map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
+        let maintenance = MaintenanceOptions {
+            hooks: Some(Arc::new(hooks)),
+            executors: Some(executors.clone()),
+            ..MaintenanceOptions::default()
+        };
         let maintenance = Maintenance::start(warehouse.clone(), maintenance);
         let cells = CellTables::open(warehouse, Some(ingest.clone()), options).await?;
         Ok(Self { directory: directory.to_owned(), store: Arc::new(cells), ingest, maintenance })

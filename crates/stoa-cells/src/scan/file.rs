@@ -206,7 +206,8 @@ impl FileReader {
 fn keep_stripes(footers: &Footers, file: &ScanFile, decoder: &Decoder, metadata: &FileMetadata) {
     for stripe in 0..metadata.stripes.len() {
         if let Some(known) = decoder.stripe_metadata(stripe) {
-            footers.put_stripe(&file.location, stripe, known);
+            let bytes = metadata.memory_bytes_beside(stripe, &known);
+            footers.put_stripe(&file.location, stripe, known, bytes);
         }
     }
 }

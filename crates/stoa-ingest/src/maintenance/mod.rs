@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stoa_env::Env;
+use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_table::{CancelToken, CompactionWork, ExpireOptions, MergeHooks, Table, Warehouse};
 use tokio::sync::{Notify, watch};
@@ -51,6 +52,8 @@ pub struct MaintenanceOptions {
     pub hooks: Option<Arc<dyn MergeHooks>>,
     /// Whether a table is this process's to look after; all are without it.
     pub share: Option<Arc<dyn Share>>,
+    /// The threads that do it; without, those of the current runtime.
+    pub executors: Option<Executors>,
 }
 
 /// Divides tables between processes. Where two think that a table is theirs, who commits first wins.
@@ -71,6 +74,7 @@ impl Default for MaintenanceOptions {
             orphan_age: Duration::from_secs(3 * 24 * 60 * 60),
             hooks: None,
             share: None,
+            executors: None,
         }
     }
 }
@@ -102,8 +106,7 @@ struct Visit {
 }
 
 impl Maintenance {
-    /// Starts the work in a task of the current runtime; the first round begins after one
-    /// [`MaintenanceOptions::interval`].
+    /// Starts the work in a task; the first round begins after one [`MaintenanceOptions::interval`].
     pub fn start(warehouse: Warehouse, options: MaintenanceOptions) -> Self {
         let work = CompactionWork {
             memory_max_bytes: options.memory_max_bytes,
@@ -120,7 +123,10 @@ impl Maintenance {
             wake: Notify::new(),
             stop: watch::Sender::new(false),
         });
-        let running = shared.env().spawn(run(shared.clone()));
+        let running = match &shared.options.executors {
+            Some(executors) => executors.spawn(run(shared.clone())),
+            None => shared.env().spawn(run(shared.clone())),
+        };
         Self { shared, running }
     }
 

@@ -6,25 +6,38 @@
 use crate::bloom::{bit_positions, hash_bytes, hash_decimal, hash_double, hash_long};
 use crate::proto;
 
-/// A filter being filled.
+/// A filter being filled. One for as many values as a row group has rows is kept, and the hashes of
+/// those that came: where few of them differ, as in a column that is sorted, the filter that is written
+/// is as much smaller.
 pub(crate) struct BloomBuilder {
+    entries: usize,
+    fpp: f64,
     words: Vec<u64>,
-    hashes: u32,
+    functions: u32,
+    /// Of all values since the start; not twice in a row.
+    hashes: Vec<u64>,
+    /// Values that differ from those before, but for a few that the filter cannot tell from them.
+    distinct: usize,
 }
 
 impl BloomBuilder {
-    /// A filter for `entries` distinct values with about `fpp` (0 < fpp < 1) false positives.
+    /// A filter for up to `entries` distinct values with about `fpp` (0 < fpp < 1) false positives.
     pub(crate) fn new(entries: usize, fpp: f64) -> Self {
-        let entries = entries.max(1) as f64;
-        let bits = (-entries * fpp.ln() / (2f64.ln() * 2f64.ln())) as usize;
-        let words = bits / 64 + 1;
-        let hashes = ((words * 64) as f64 / entries * 2f64.ln()).round().max(1.0) as u32;
-        Self { words: vec![0; words], hashes }
+        let words = word_count(entries, fpp);
+        let functions = (words * 64) as f64 / entries.max(1) as f64 * 2f64.ln();
+        Self {
+            entries: entries.max(1),
+            fpp,
+            words: vec![0; words],
+            functions: functions.round().max(1.0) as u32,
+            hashes: Vec::new(),
+            distinct: 0,
+        }
     }
 
     /// Bytes held.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.words.len() * 8
+        (self.words.len() + self.hashes.capacity()) * 8
     }
 
     pub(crate) fn add_bytes(&mut self, value: &[u8]) {
@@ -43,28 +56,70 @@ impl BloomBuilder {
         self.add_hash(hash_double(value));
     }
 
+    fn add_hash(&mut self, hash: u64) {
+        if self.hashes.last() == Some(&hash) {
+            return;
+        }
+        self.distinct += usize::from(set_bits(hash, self.functions, &mut self.words));
+        if self.hashes.len() < self.entries {
+            self.hashes.push(hash);
+        } else {
+            // More than a row group has rows: elements of lists. Without their hashes, the filter stays as it is.
+            self.distinct = self.entries;
+        }
+    }
+
     /// The message of what was added; starts over.
     pub(crate) fn take(&mut self) -> proto::BloomFilter {
+        // Room for those that could not be told apart.
+        let words = word_count(self.distinct + self.distinct / 32 + DISTINCT_MIN, self.fpp);
+        if words < word_count(self.entries, self.fpp) {
+            self.words.clear();
+            self.words.resize(words, 0);
+            self.hashes.iter().for_each(|hash| {
+                set_bits(*hash, self.functions, &mut self.words);
+            });
+        }
         let bytes = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.words.fill(0);
+        self.words.clear();
+        self.words.resize(word_count(self.entries, self.fpp), 0);
+        self.hashes.clear();
+        self.distinct = 0;
         proto::BloomFilter {
-            num_hash_functions: Some(self.hashes),
+            num_hash_functions: Some(self.functions),
             bitset: Vec::new(),
             utf8bitset: Some(bytes),
         }
     }
+}
 
-    fn add_hash(&mut self, hash: u64) {
-        let bits = self.words.len() as u64 * 64;
-        for bit in bit_positions(hash, self.hashes, bits) {
-            self.words[(bit / 64) as usize] |= 1 << (bit % 64);
-        }
+/// Distinct values that there is always room for.
+const DISTINCT_MIN: usize = 6;
+
+/// Words of a filter for so many distinct values.
+fn word_count(entries: usize, fpp: f64) -> usize {
+    let bits = -(entries.max(1) as f64) * fpp.ln() / (2f64.ln() * 2f64.ln());
+    bits as usize / 64 + 1
+}
+
+/// Whether one of the bits was not set before.
+fn set_bits(hash: u64, functions: u32, words: &mut [u64]) -> bool {
+    let mut is_new = false;
+    for bit in bit_positions(hash, functions, words.len() as u64 * 64) {
+        let (word, bit) = (&mut words[(bit / 64) as usize], 1 << (bit % 64));
+        is_new |= *word & bit == 0;
+        *word |= bit;
     }
+    is_new
 }
 
 #[cfg(test)]
 mod tests {
+    use prost::Message;
+
     use super::*;
+    use crate::bloom::BloomIndex;
+    use crate::message::Budget;
 
     /// Values of Java's and C++'s own tests.
     #[test]
@@ -94,6 +149,29 @@ mod tests {
     #[test]
     fn size_follows_the_false_positive_rate() {
         let filter = BloomBuilder::new(10_000, 0.01);
-        assert_eq!((filter.words.len() * 64, filter.hashes), (95_872, 7));
+        assert_eq!((filter.words.len() * 64, filter.functions), (95_872, 7));
+    }
+
+    /// All values are found, and as few others as was asked for, however many of them differ.
+    #[test]
+    fn size_follows_the_distinct_values() {
+        let mut builder = BloomBuilder::new(10_000, 0.01);
+        for distinct in [1, 30, 1_000, 9_000, 10_000] {
+            let value = |row: i64| row * distinct / 10_000;
+            (0..10_000).for_each(|row| builder.add_long(value(row)));
+            let filter = builder.take();
+            let (bits, functions) = (filter.utf8bitset().len() * 8, filter.num_hash_functions());
+            let index = proto::BloomFilterIndex { bloom_filter: vec![filter] };
+            let bytes = bytes::Bytes::from(index.encode_to_vec());
+            let index = BloomIndex::parse(bytes, &mut Budget::new(1 << 20));
+            let found = |values: std::ops::Range<i64>| {
+                values.filter(|value| index.may_contain(0, hash_long(*value))).count()
+            };
+            assert_eq!(found(0..distinct), distinct as usize);
+            let others = found(distinct..distinct + 100_000);
+            assert!(others < 2_000, "{others} of 100,000 others beside {distinct} values");
+            assert!(bits <= 95_872 && bits <= 10 * distinct as usize + 512, "{distinct}: {bits}");
+            assert_eq!(functions, 7);
+        }
     }
 }

@@ -276,7 +276,8 @@ impl Column {
         let bloom = self.seen.bloom.as_ref().map_or(0, BloomBuilder::memory_bytes);
         let children: usize = self.children.iter().map(Self::memory_bytes).sum();
         let own = self.present.memory_bytes() + self.values.memory_bytes();
-        own + bloom * (1 + self.blooms.len()) + children
+        let written = self.blooms.iter().map(|bloom| bloom.utf8bitset().len());
+        own + bloom + written.sum::<usize>() + children
     }
 }
 

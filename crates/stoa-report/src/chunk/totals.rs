@@ -3,15 +3,23 @@
 
 use std::ops::Range;
 
-/// Rows between two totals: an eighth of a byte per row, and at most so many additions at each end.
-const STEP: usize = 128;
+/// Rows between two totals: a quarter of a byte per row for most columns, and at most so many additions at each end.
+/// A report of a large table waits for memory more than for anything else: a step of values is one or two
+/// lines of a processor's cache.
+const STEP: usize = 32;
 
 /// At `n`, the sum of the first `n * STEP` values of a chunk.
 #[derive(Clone, Debug)]
-pub(crate) struct Totals(Box<[i128]>);
+pub(crate) enum Totals {
+    /// Of values of at most 32 bits, which fewer than 2³² of add up to less than 2⁶⁴.
+    Small(Box<[u64]>),
+    Large(Box<[i128]>),
+}
 
 /// Values that are added up many at a time. Chunks have less than 2³² rows.
 pub(super) trait Addend: Copy {
+    /// Whether the sum of the values of any chunk fits 64 bits without a sign.
+    const IS_SMALL: bool;
     /// The sum of all of them.
     fn sum(values: &[Self]) -> i128;
     /// The same for values that are not neighbours.
@@ -21,6 +29,8 @@ pub(super) trait Addend: Copy {
 macro_rules! small_addend {
     ($($small:ty),*) => {$(
         impl Addend for $small {
+            const IS_SMALL: bool = true;
+
             fn sum(values: &[Self]) -> i128 {
                 Self::sum_each(values.iter().copied())
             }
@@ -34,6 +44,8 @@ macro_rules! small_addend {
 small_addend!(u8, u16, u32);
 
 impl Addend for i64 {
+    const IS_SMALL: bool = false;
+
     fn sum(values: &[Self]) -> i128 {
         // Halves by themselves fit 64 bits, of which processors add several at once.
         let low: u64 = values.iter().map(|value| u64::from(*value as u32)).sum();
@@ -53,7 +65,11 @@ impl Totals {
             total += T::sum(step);
             total
         });
-        Self(std::iter::once(0).chain(steps).collect())
+        let totals = std::iter::once(0).chain(steps);
+        match T::IS_SMALL {
+            true => Self::Small(totals.map(|total| total as u64).collect()),
+            false => Self::Large(totals.collect()),
+        }
     }
 
     /// The sum of `values`, those that this was made of, in a range.
@@ -64,11 +80,18 @@ impl Totals {
         }
         let ends = [range.start..first * STEP, last * STEP..range.end];
         let ends = ends.map(|end| T::sum(&values[end]));
-        self.0[last] - self.0[first] + ends[0] + ends[1]
+        let between = match self {
+            Self::Small(totals) => i128::from(totals[last] - totals[first]),
+            Self::Large(totals) => totals[last] - totals[first],
+        };
+        between + ends[0] + ends[1]
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of_val::<[i128]>(&self.0)
+        match self {
+            Self::Small(totals) => size_of_val::<[u64]>(totals),
+            Self::Large(totals) => size_of_val::<[i128]>(totals),
+        }
     }
 }
 
