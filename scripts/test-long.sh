@@ -33,5 +33,5 @@ export STOA_ATTACK_DEPTH=${STOA_ATTACK_DEPTH:-1000}
 export STOA_PACKAGE_KINDS=${STOA_PACKAGE_KINDS:-deb rpm wheel tar image}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive s3 package)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive s3 package compose)
 exec scripts/test.sh "${suites[@]}"
