@@ -136,6 +136,21 @@ mod tests {
         assert_eq!(depth, 100_000);
     }
 
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_background_gives_way() {
+        let name_and_niceness = || {
+            let name = std::thread::current().name().map(str::to_owned);
+            (name, rustix::process::getpriority_process(Some(rustix::thread::gettid())).ok())
+        };
+        let (_, own) = name_and_niceness();
+        let background = background().unwrap();
+        let (name, niceness) = background.spawn(async move { name_and_niceness() }).await.unwrap();
+        assert_eq!(name.as_deref(), Some("stoa-background"));
+        assert_eq!(niceness, own.map(|own| (own + NICENESS).min(19)));
+        assert_eq!(background.count(), 1);
+    }
+
     #[tokio::test]
     async fn who_hands_over_keeps_nobody_waiting() {
         let executors = Executors::start(1).unwrap();
