@@ -52,7 +52,7 @@ pub const REVISION: &str = "revision";
 /// no dictionary: who looks for one row would read the keys of a whole stripe.
 const DEFAULTS: [(&str, &str); 6] = [
     ("write.orc.stripe-size-bytes", "4194304"),
-    ("stoa.orc.compression-block-bytes", "65536"),
+    ("stoa.orc.compression-block-bytes", "32768"),
     ("stoa.orc.dictionary", "never"),
     ("stoa.orc.row-index-stride", "2000"),
     ("stoa.orc.compression-level", "1"),

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 
 use super::column::{Column, Opening};
 use super::context::Context;
-use super::int_rle::IntRle;
+use super::int_rle::{IntRle, unzigzag};
 use super::source::Source;
 use super::validity::{Present, spread, valid_count};
 use crate::error::{Result, corrupt, unsupported};
@@ -72,29 +72,32 @@ impl Column for DecimalColumn {
     ) -> Result<ArrayRef> {
         let nulls = self.present.decode(cx, rows, parent)?;
         cx.take::<i128>(rows)?;
-        let mut values = vec![0i128; rows];
+        let mut values = Vec::with_capacity(rows);
         let valid = valid_count(rows, nulls.as_ref());
-        let out = &mut values[..valid];
         match &mut self.values {
             Values::Integers { data, scale } => {
-                data.decode(cx, out)?;
+                values.resize(valid, 0);
+                data.decode(cx, &mut values)?;
                 let by = i64::from(self.to_scale) - i64::from(*scale);
-                out.iter_mut().try_for_each(|value| rescale(value, by))?;
+                values.iter_mut().try_for_each(|value| rescale(value, by))?;
             }
             Values::Varints { data, scales } => {
-                read_varints(data, cx, out)?;
-                self.scratch.clear();
-                self.scratch.resize(valid, 0);
-                scales.decode(cx, &mut self.scratch)?;
+                read_varints(data, cx, valid, |value| values.push(value))?;
+                if self.scratch.len() < valid {
+                    self.scratch.resize(valid, 0);
+                }
+                let found = &mut self.scratch[..valid];
+                scales.decode(cx, found)?;
                 let wanted = i64::from(self.to_scale);
-                if self.scratch.iter().any(|scale| *scale != wanted) {
-                    for (value, scale) in out.iter_mut().zip(&self.scratch) {
+                if found.iter().any(|scale| *scale != wanted) {
+                    for (value, scale) in values.iter_mut().zip(found) {
                         rescale(value, wanted.saturating_sub(*scale))?;
                     }
                 }
             }
         }
         if let Some(nulls) = &nulls {
+            values.resize(rows, 0);
             spread(&mut values, nulls);
         }
         let array = Decimal128Array::new(ScalarBuffer::from(values), nulls)
@@ -108,13 +111,7 @@ impl Column for DecimalColumn {
         match &mut self.values {
             Values::Integers { data, .. } => data.skip(cx, valid as u64),
             Values::Varints { data, scales } => {
-                let mut left = valid;
-                let mut sink = [0i128; 256];
-                while left > 0 {
-                    let n = left.min(sink.len());
-                    read_varints(data, cx, &mut sink[..n])?;
-                    left -= n;
-                }
+                read_varints(data, cx, valid, |_| ())?;
                 scales.skip(cx, valid as u64)
             }
         }
@@ -152,34 +149,62 @@ fn rescale(value: &mut i128, by: i64) -> Result<()> {
     }
 }
 
-/// Reads `out.len()` zigzag varints.
-fn read_varints(source: &mut Source, cx: &mut Context, out: &mut [i128]) -> Result<()> {
-    let mut done = 0;
-    while done < out.len() {
+/// Reads `count` zigzag varints.
+fn read_varints(
+    source: &mut Source,
+    cx: &mut Context,
+    count: usize,
+    mut out: impl FnMut(i128),
+) -> Result<()> {
+    let mut left = count;
+    while left > 0 {
         let window = source.window(cx, VARINT_MAX)?;
         // Behind this point a varint may go on in the next chunk; unless there is none.
         let safe = if window.len() > VARINT_MAX { window.len() - VARINT_MAX } else { 1 };
         let mut at = 0;
         let mut bad = false;
-        for value in &mut out[done..] {
-            if at >= safe {
-                break;
-            }
-            match wide_varint(window, &mut at) {
-                Some(read) => *value = read,
-                None => {
-                    bad = true;
-                    break;
+        while left > 0 && at < safe {
+            match window[at..].first_chunk().and_then(|word| short_varint(*word)) {
+                Some((value, length)) => {
+                    at += length;
+                    out(i128::from(value));
                 }
+                None => match wide_varint(window, &mut at) {
+                    Some(value) => out(value),
+                    None => {
+                        bad = true;
+                        break;
+                    }
+                },
             }
-            done += 1;
+            left -= 1;
         }
-        if bad || at == 0 {
+        if bad {
             return Err(source.bad(corrupt("decimal is cut off or longer than 128 bits")));
         }
         source.advance(at);
     }
     Ok(())
+}
+
+/// A zigzag varint that ends within these bytes, and its length. Varints of all lengths take the same steps: where their
+/// lengths cannot be guessed, a loop over their bytes takes several times as long.
+#[inline]
+fn short_varint(bytes: [u8; 8]) -> Option<(i64, usize)> {
+    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+    let word = u64::from_le_bytes(bytes);
+    // The last byte of a varint is the first one without its high bit.
+    let ends = !word & HIGH_BITS;
+    if ends == 0 {
+        return None;
+    }
+    let length = ends.trailing_zeros() / 8 + 1;
+    // Seven bits of each byte move together: in pairs of bytes, of pairs, of fours.
+    let sevens = word & !HIGH_BITS & (u64::MAX >> (64 - 8 * length));
+    let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    let bits = (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;
+    Some((unzigzag(bits), length as usize))
 }
 
 /// Reads a zigzag varint of at most 128 bits.
@@ -208,4 +233,37 @@ fn wide_varint(bytes: &[u8], at: &mut usize) -> Option<i128> {
         shift += 7;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Varints of up to eight bytes are those that are read byte by byte; longer ones are left to that.
+        #[test]
+        fn short_varints_are_those_read_byte_by_byte(
+            value in any::<i64>(),
+            unused in 0u32..64,
+            behind in any::<[u8; 8]>(),
+        ) {
+            let value = value >> unused;
+            let mut bytes = Vec::new();
+            let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+            while rest >= 0x80 {
+                bytes.push(rest as u8 | 0x80);
+                rest >>= 7;
+            }
+            bytes.push(rest as u8);
+            let length = bytes.len();
+            bytes.extend(behind);
+            let mut at = 0;
+            prop_assert_eq!(wide_varint(&bytes, &mut at), Some(i128::from(value)));
+            prop_assert_eq!(at, length);
+            let read = bytes.first_chunk().and_then(|word| short_varint(*word));
+            prop_assert_eq!(read, (length <= 8).then_some((value, length)));
+        }
+    }
 }
