@@ -1,7 +1,5 @@
 //! What all decoders of a file share while they decode.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use crate::compression::{CompressionKind, Decompressor};
 use crate::error::{Result, exhausted};
 
@@ -20,37 +18,6 @@ pub(crate) struct Context {
 
 /// How many chunk buffers are kept for the next run.
 const SPARE_MAX: usize = 256;
-
-/// Buffers of decoders that are done, for the next ones: who reads a few rows of many files would take longer to clear new
-/// ones than to decompress.
-static SPARE: Mutex<SpareBuffers> = Mutex::new(SpareBuffers { buffers: Vec::new(), bytes: 0 });
-
-/// Bytes of them that wait, at most.
-const SPARE_BYTES_MAX: usize = 8 << 20;
-
-struct SpareBuffers {
-    buffers: Vec<Vec<u8>>,
-    bytes: usize,
-}
-
-fn spare_buffers() -> MutexGuard<'static, SpareBuffers> {
-    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        if self.spare.is_empty() {
-            return;
-        }
-        let mut waiting = spare_buffers();
-        for buffer in self.spare.drain(..) {
-            if waiting.bytes + buffer.capacity() <= SPARE_BYTES_MAX {
-                waiting.bytes += buffer.capacity();
-                waiting.buffers.push(buffer);
-            }
-        }
-    }
-}
 
 impl Context {
     pub(crate) fn new(kind: CompressionKind, block_bytes: usize, budget_bytes: usize) -> Self {
@@ -85,18 +52,9 @@ impl Context {
         }
     }
 
-    /// A buffer for a source. What is in it does not matter.
+    /// A buffer for a source.
     pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
-        if let Some(buffer) = self.spare.pop() {
-            return buffer;
-        }
-        let mut waiting = spare_buffers();
-        // It counts as if it had been made here.
-        let fits = |buffer: &mut Vec<u8>| buffer.len() <= self.buffer_bytes_left;
-        let Some(buffer) = waiting.buffers.pop_if(fits) else { return Vec::new() };
-        waiting.bytes -= buffer.capacity();
-        self.buffer_bytes_left -= buffer.len();
-        buffer
+        self.spare.pop().unwrap_or_default()
     }
 
     /// Makes a source's buffer at least `length` bytes long.
@@ -107,7 +65,11 @@ impl Context {
             exhausted(format!("chunks of all streams take more than {budget} bytes of memory"))
                 .with_hint("read fewer columns at a time")
         })?;
-        buffer.resize(buffer.len() + more, 0);
+        match buffer.capacity() {
+            // Memory that is fresh need not be cleared, which takes longer than to decompress a few rows.
+            0 => *buffer = vec![0; more],
+            _ => buffer.resize(buffer.len() + more, 0),
+        }
         Ok(())
     }
 
