@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests: all of them, or only those named.
 #
-#   scripts/test.sh                     cargo test, then every clients/*/run.sh
+#   scripts/test.sh                     cargo test, then every clients/*/run.sh (but those that only make test-long has)
 #   scripts/test.sh rust                cargo test only
 #   scripts/test.sh postgres interop    only clients/postgres/run.sh and clients/interop/run.sh
 #   scripts/test.sh orc                 only clients/orc/run.sh, which needs no server

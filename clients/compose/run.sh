@@ -4,7 +4,8 @@
 # Needs no server.
 # Only in make test-long.
 #
-# The images are made here of Debian's packages, under the names that the file asks for: no registry of images is asked.
+# The images are made here of Debian's packages, under the names that the file asks for, and removed at the end: no registry
+# of images is asked.
 # A container daemon is started if none runs. By hand:
 #
 #   STOA_BIN=FILE clients/compose/run.sh
@@ -20,7 +21,7 @@ stoa=${STOA_BIN:-$CARGO_TARGET_DIR/release/stoa}
 scratch=${STOA_SCRATCH:-$(mktemp -d "${TMPDIR:-/tmp}/stoa-compose.XXXXXX")}
 tools="$STOA_TOOLS/compose"
 project=stoa-test-$$
-passed=0 failed=0 daemon=
+passed=0 failed=0 daemon= made=()
 
 cannot() {
   printf 'cannot start containers: %s\n' "$*" >&2
@@ -47,6 +48,8 @@ finish() {
     [ "$failed" = 0 ] || compose logs --tail 40 2>&1 | tail -n 200
     compose down --volumes --timeout 20 >/dev/null 2>&1
   fi
+  # They have the names of images that somebody else may mean.
+  [ ${#made[@]} = 0 ] || docker rmi --force "${made[@]}" >/dev/null 2>&1
   [ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
   [ -n "${STOA_SCRATCH:-}" ] || rm -rf "$scratch"
 }
@@ -81,7 +84,7 @@ image() {
   shift 2
   ! docker image inspect "$name" >/dev/null 2>&1 || return 0
   for change in "$@"; do changes+=(--change "$change"); done
-  docker import "${changes[@]}" "$tar" "$name" >/dev/null
+  docker import "${changes[@]}" "$tar" "$name" >/dev/null && made+=("$name")
 }
 # root PACKAGES FILE: a Debian with some packages as a tar, made once.
 root() {

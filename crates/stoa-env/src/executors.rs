@@ -69,8 +69,8 @@ impl Executors {
     }
 }
 
-/// A thread for what nobody waits for, such as the merging of files: those who wait go first. There is one for the process;
-/// it never ends, as connections that are opened there may be used by others.
+/// A thread of lower priority for work that nobody waits for, such as merging files. All servers of the process share it. It
+/// never ends, because connections that are opened on it may be used elsewhere.
 ///
 /// # Errors
 /// The operating system refused it.

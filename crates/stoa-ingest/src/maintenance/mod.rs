@@ -52,7 +52,7 @@ pub struct MaintenanceOptions {
     pub hooks: Option<Arc<dyn MergeHooks>>,
     /// Whether a table is this process's to look after; all are without it.
     pub share: Option<Arc<dyn Share>>,
-    /// The threads that do it; without, those of the current runtime.
+    /// The threads that do the work; if none are given, those of the current runtime.
     pub executors: Option<Executors>,
 }
 

@@ -11,7 +11,7 @@ const STEP: usize = 32;
 /// At `n`, the sum of the first `n * STEP` values of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) enum Totals {
-    /// Of values of at most 32 bits, which fewer than 2³² of add up to less than 2⁶⁴.
+    /// Of values of at most 32 bits: fewer than 2³² of them add up to less than 2⁶⁴.
     Small(Box<[u64]>),
     Large(Box<[i128]>),
 }
