@@ -21,7 +21,8 @@ stoa=${STOA_BIN:-$CARGO_TARGET_DIR/release/stoa}
 scratch=${STOA_SCRATCH:-$(mktemp -d "${TMPDIR:-/tmp}/stoa-compose.XXXXXX")}
 tools="$STOA_TOOLS/compose"
 project=stoa-test-$$
-passed=0 failed=0 daemon= made=()
+passed=0 failed=0 daemon=
+made=()
 
 cannot() {
   printf 'cannot start containers: %s\n' "$*" >&2
