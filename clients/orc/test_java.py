@@ -205,6 +205,21 @@ def test_meta_prints_statistics_of_our_values(printed, orc_tools):
     assert levels > 200
 
 
+def test_meta_merges_our_bloom_filters(orc_tools, scratch):
+    """Its merge of the filters of a stripe refuses those that differ in size: `meta -r` ends with
+    an error. Here the row groups differ in how many distinct values they have."""
+    distinct = [1, 700, 3, 1000, 1000]
+    values = [row * count // 1000 for count in distinct for row in range(1000)]
+    path = scratch / "bloom-sizes.orc"
+    write(pa.table({"value": pa.array(values, pa.int64())}), ["stride=1000", "stripe_rows=3000", "bloom=value"], path)
+    (meta,) = json.loads(orc_tools("meta", "-j", "-r", "1", path))
+    stripes = [entry for stripe in meta["stripes"] for entry in stripe["indexes"]]
+    assert [len(stripe["bloomFilterIndexes"]) for stripe in stripes] == [3, 2]
+    for stripe in stripes:
+        sizes = {filter["bitCount"] for filter in stripe["bloomFilterIndexes"]}
+        assert sizes == {stripe["stripeLevelBloomFilter"]["bitCount"]}, stripe
+
+
 BLOOM_COLUMNS = ["int64", "string_unique", "string", "date", "decimal", "timestamp_us", "double"]
 
 

@@ -26,9 +26,14 @@ impl Bits {
         index.bloom_filter.iter().map(Self::of).collect()
     }
 
-    /// What a filter of all of them would be; `None` if there are none.
+    /// What a filter of all of them would be; `None` if there are none, or they have not one size.
     pub(super) fn merged(filters: &[Self]) -> Option<Self> {
         let (first, rest) = filters.split_first()?;
+        let is_like =
+            |other: &Self| (other.functions, other.bits()) == (first.functions, first.bits());
+        if !rest.iter().all(is_like) {
+            return None;
+        }
         let mut merged = first.clone();
         for filter in rest {
             for (word, other) in merged.words.iter_mut().zip(&filter.words) {

@@ -63,7 +63,6 @@ pub(crate) struct Column {
     children: Vec<Column>,
     /// One per finished row group of the stripe.
     groups: Vec<Collector>,
-    blooms: Vec<proto::BloomFilter>,
     /// If the file is to be validated.
     check: Option<ColumnCheck>,
     /// Of the finished stripes.
@@ -96,7 +95,6 @@ impl Column {
             values: values::writer_of(ty, options)?,
             children: children.collect::<Result<_>>()?,
             groups: Vec::new(),
-            blooms: Vec::new(),
             check: options.validate.then(ColumnCheck::default),
             file: empty.clone(),
             file_bytes: 0,
@@ -173,7 +171,9 @@ impl Column {
         self.present.end_row_group(cx)?;
         self.values.end_row_group(cx)?;
         self.groups.push(std::mem::replace(&mut self.seen.collector, self.empty.clone()));
-        self.blooms.extend(self.seen.bloom.as_mut().map(BloomBuilder::take));
+        if let Some(bloom) = &mut self.seen.bloom {
+            bloom.end_row_group();
+        }
         if let Some(check) = &mut self.check {
             check.groups.push(std::mem::take(&mut check.current));
         }
@@ -206,9 +206,7 @@ impl Column {
         parts.encodings.push(encoding);
         parts.statistics.push(stripe.statistics(Some(bytes as u64)).to_proto());
         parts.indexes.push(self.row_index(has_present, &finished.marks));
-        let blooms = std::mem::take(&mut self.blooms);
-        let blooms = self.seen.bloom.is_some().then_some(blooms);
-        parts.blooms.push(blooms.map(|bloom_filter| proto::BloomFilterIndex { bloom_filter }));
+        parts.blooms.push(self.seen.bloom.as_mut().map(BloomBuilder::end_stripe));
         parts.checksums.extend(self.check.as_mut().map(|check| std::mem::take(&mut check.groups)));
         self.groups.clear();
         self.present_marks.clear();
@@ -276,8 +274,7 @@ impl Column {
         let bloom = self.seen.bloom.as_ref().map_or(0, BloomBuilder::memory_bytes);
         let children: usize = self.children.iter().map(Self::memory_bytes).sum();
         let own = self.present.memory_bytes() + self.values.memory_bytes();
-        let written = self.blooms.iter().map(|bloom| bloom.utf8bitset().len());
-        own + bloom + written.sum::<usize>() + children
+        own + bloom + children
     }
 }
 
