@@ -212,7 +212,7 @@ def test_meta_merges_our_bloom_filters(orc_tools, scratch):
     values = [row * count // 1000 for count in distinct for row in range(1000)]
     path = scratch / "bloom-sizes.orc"
     write(pa.table({"value": pa.array(values, pa.int64())}), ["stride=1000", "stripe_rows=3000", "bloom=value"], path)
-    (meta,) = json.loads(orc_tools("meta", "-j", "-r", "1", path))
+    meta = json.loads(orc_tools("meta", "-j", "-r", "1", path))
     stripes = [entry for stripe in meta["stripes"] for entry in stripe["indexes"]]
     assert [len(stripe["bloomFilterIndexes"]) for stripe in stripes] == [3, 2]
     for stripe in stripes:
