@@ -21,7 +21,8 @@ use crate::encode::varint::write_unsigned;
 use crate::error::Result;
 use crate::message::Budget;
 use crate::proto;
-use crate::stripe::{RowIndex, StripeMetadata};
+use crate::row_index::RowIndex;
+use crate::stripe::StripeMetadata;
 use crate::stripe_info::StripeInfo;
 
 /// Key of the user metadata.

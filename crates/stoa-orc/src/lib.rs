@@ -33,6 +33,7 @@ pub mod proto;
 mod prune;
 mod record;
 mod rle_width;
+mod row_index;
 mod schema;
 mod segments;
 mod statistics;
@@ -52,12 +53,13 @@ pub use metadata::{FileMetadata, WriterId};
 pub use nan::{one_nan_32, one_nan_64, with_one_nan};
 pub use options::{FieldMatching, Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
+pub use row_index::RowIndex;
 pub use schema::{
     ArrowOptions, FIELD_ID_KEY, OrcType, StringOutput, TimestampOutput, TypeKind, TypeTree,
     attribute,
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
-pub use stripe::{RowIndex, StripeMetadata};
+pub use stripe::StripeMetadata;
 pub use stripe_info::StripeInfo;
 pub use tail::{TailDecoder, TailStep};
 pub use validate::{Validation, ValidationReport, Validator};

@@ -6,6 +6,7 @@
 //! Not here: filtering rows; that is the caller's, who knows the rest of the condition.
 
 mod compare;
+mod span;
 mod trust;
 
 #[cfg(test)]

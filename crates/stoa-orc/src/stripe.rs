@@ -1,7 +1,7 @@
 //! The directory of a stripe: its footer, row indexes and bloom filters.
 //!
-//! In: the bytes of a stripe footer, of ROW_INDEX and of BLOOM_FILTER streams. Out:
-//! [`StripeMetadata`]. **Invariant:** every stream lies inside the stripe.
+//! In: the bytes of a stripe footer, and indexes that were read. Out: [`StripeMetadata`].
+//! **Invariant:** every stream lies inside the stripe.
 //! Not here: which of them are needed (`decoder`), what a position means (`decode::position`).
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::bloom::BloomIndex;
 use crate::error::{Result, corrupt};
 use crate::message::Budget;
 use crate::proto::{self, EncodingKind, StreamKind};
-use crate::statistics::ColumnStatistics;
+use crate::row_index::RowIndex;
 use crate::stripe_info::StripeInfo;
 
 /// A stream of a stripe.
@@ -179,99 +179,4 @@ struct StripeFooterView {
     columns: Vec<proto::ColumnEncoding>,
     #[prost(string, optional, tag = "3")]
     writer_timezone: Option<String>,
-}
-
-/// The row index of a column: positions and statistics per row group. Both stay encoded until they are
-/// asked for, which takes a third of the memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowIndex {
-    /// The stream as it was read; it may be a part of something that others hold as well.
-    message: Bytes,
-    /// Per row group: where its entry is in the message.
-    entries: Vec<Range<u32>>,
-}
-
-impl RowIndex {
-    /// Parses an inflated ROW_INDEX stream, which may take as much memory as `budget` has.
-    pub(crate) fn parse(bytes: Bytes, budget: &mut Budget) -> Result<Self> {
-        let RowIndexView { entry } = budget.decode(bytes.clone()).map_err(|e| e.at("row index"))?;
-        let mut entries = Vec::with_capacity(entry.len());
-        for encoded in entry {
-            // Looked at as a whole, so that nothing is damaged that is asked for later.
-            let checked =
-                budget.decode_packed::<RowIndexEntryView>(encoded.clone(), size_of::<u64>());
-            checked.map_err(|e| e.at(format!("row index: entry {}", entries.len())))?;
-            entries.push(place_in(&bytes, &encoded));
-        }
-        Ok(Self { message: bytes, entries })
-    }
-
-    /// Number of row groups.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are no row groups.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// The positions of a row group in the column's streams.
-    pub fn positions(&self, group: usize) -> Option<Vec<u64>> {
-        let entry = RowIndexEntryView::decode(self.entry(group)?).ok()?;
-        Some(entry.positions)
-    }
-
-    /// The statistics of a row group.
-    pub fn statistics(&self, group: usize) -> Option<ColumnStatistics> {
-        let StatisticsView { statistics } = StatisticsView::decode(self.entry(group)?).ok()?;
-        if statistics.is_empty() {
-            return None;
-        }
-        let message = proto::ColumnStatistics::decode(statistics).ok()?;
-        Some(ColumnStatistics::from_proto(&message))
-    }
-
-    fn entry(&self, group: usize) -> Option<Bytes> {
-        let Range { start, end } = self.entries.get(group)?;
-        Some(self.message.slice(*start as usize..*end as usize))
-    }
-
-    /// Memory this takes, about, in bytes.
-    fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.message.len() + self.entries.len() * size_of::<Range<u32>>()
-    }
-}
-
-/// Where in a message of less than 4 GiB a part of it is.
-fn place_in(message: &Bytes, part: &Bytes) -> Range<u32> {
-    // A part without bytes may be anywhere.
-    let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
-    match start.checked_add(part.len()).filter(|end| *end <= message.len()) {
-        Some(end) => start as u32..end as u32,
-        None => 0..0,
-    }
-}
-
-/// [`proto::RowIndex`], encoded per row group.
-#[derive(Clone, PartialEq, Message)]
-struct RowIndexView {
-    #[prost(bytes = "bytes", repeated, tag = "1")]
-    entry: Vec<Bytes>,
-}
-
-/// [`proto::RowIndexEntry`] with encoded statistics.
-#[derive(Clone, PartialEq, Message)]
-struct RowIndexEntryView {
-    #[prost(uint64, repeated, tag = "1")]
-    positions: Vec<u64>,
-    #[prost(bytes = "bytes", tag = "2")]
-    statistics: Bytes,
-}
-
-/// [`proto::RowIndexEntry`] without positions.
-#[derive(Clone, PartialEq, Message)]
-struct StatisticsView {
-    #[prost(bytes = "bytes", tag = "2")]
-    statistics: Bytes,
 }

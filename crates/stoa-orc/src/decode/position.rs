@@ -16,8 +16,9 @@
 use std::ops::Range;
 
 use crate::proto::StreamKind;
+use crate::row_index::RowIndex;
 use crate::schema::TypeKind;
-use crate::stripe::{Encoding, RowIndex};
+use crate::stripe::Encoding;
 
 /// Longest run of integers in bytes (patched base), rounded up.
 const RUN_BYTES_MAX: u64 = 4608;

@@ -22,8 +22,9 @@ use crate::metadata::{FileMetadata, GROUPS_MAX, group_count};
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
+use crate::row_index::RowIndex;
 use crate::statistics::ColumnStatistics;
-use crate::stripe::{RowIndex, StripeMetadata};
+use crate::stripe::StripeMetadata;
 use crate::stripe_info::StripeInfo;
 
 /// A stripe to read.
@@ -277,6 +278,7 @@ impl Task {
         if let (Some(condition), Some(metadata)) = (env.condition, &self.metadata)
             && may_use_index(env, info)
         {
+            condition.narrow(env.file, metadata, &mut groups);
             for (group, keep) in groups.iter_mut().enumerate().filter(|(_, keep)| **keep) {
                 let evidence = OfGroup { trust: Trust::of(env.file), metadata, group };
                 *keep = condition.may_match(env.file, &evidence);

@@ -42,7 +42,7 @@ pub(crate) enum Level {
 /// Rules for one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust<'a> {
-    file: &'a FileMetadata,
+    pub(super) file: &'a FileMetadata,
 }
 
 impl<'a> Trust<'a> {
@@ -62,7 +62,7 @@ impl<'a> Trust<'a> {
         if self.file.is_encrypted(column) {
             return None;
         }
-        let old_texts = writer.is_java_before(java::HIVE_8732);
+        let old_texts = !self.texts();
         if old_texts && level == Level::Stripe {
             return None;
         }
@@ -87,6 +87,11 @@ impl<'a> Trust<'a> {
             statistics.bounds = ValueStatistics::None;
         }
         Some(statistics)
+    }
+
+    /// Whether bounds of texts may be trusted.
+    pub(super) fn texts(&self) -> bool {
+        !self.file.writer.is_java_before(java::HIVE_8732)
     }
 
     /// Whether the bloom filters of a column may be asked.
