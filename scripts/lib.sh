@@ -56,7 +56,7 @@ apt_install() {
     APT_UPDATED=1
   fi
   note "apt-get install $*"
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 </dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" >/dev/null 2>&1 </dev/null
 }
 
 # need_command COMMAND PACKAGE…: makes sure that COMMAND is here, installing PACKAGE… if need be.

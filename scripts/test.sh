@@ -6,6 +6,9 @@
 #   scripts/test.sh postgres interop    only clients/postgres/run.sh and clients/interop/run.sh
 #   scripts/test.sh orc                 only clients/orc/run.sh, which needs no server
 #
+# Two suites run at a time, as most of them wait more than they compute (STOA_TEST_LANES=1: one). The Rust tests are one
+# of them and print as they run; what a client suite prints comes when it has ended.
+#
 # What a client suite (clients/NAME/run.sh) is given and has to do is written in CONTRIBUTING.md.
 # The last line printed is the sum of all suites: `N passed, N failed, N skipped`.
 set -uo pipefail
@@ -23,21 +26,24 @@ else
   done
 fi
 
+lanes=${STOA_TEST_LANES:-2}
+
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/stoa-test.XXXXXX")
 finish() {
-  stop_server
+  local job
+  # Each job is a process group.
+  for job in $(jobs -p); do kill -TERM -- "-$job" 2>/dev/null; done
+  wait
   if [ "${STOA_KEEP:-}" = 1 ]; then note "kept: $scratch"; else rm -rf "$scratch"; fi
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-passed=0 failed=0 skipped=0
-table=() failures=()
-
-# record NAME PASSED FAILED SKIPPED START_MS REMARK: adds one suite to the sums.
+# record NAME PASSED FAILED SKIPPED START_MS REMARK: notes how a suite ended.
 record() {
-  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
-  table+=("$(printf '%-10s %5d passed %4d failed %4d skipped  %9s  %s' "$1" "$2" "$3" "$4" "$(seconds_since "$5")" "$6")")
+  printf '%-10s %5d passed %4d failed %4d skipped  %9s  %s\n' "$1" "$2" "$3" "$4" "$(seconds_since "$5")" "$6" \
+    >"$scratch/$1.line"
+  printf '%d %d %d\n' "$2" "$3" "$4" >"$scratch/$1.counts"
 }
 
 # count LOG WORD: adds up all "N WORD" in the summary lines of LOG: those of cargo test, of pytest,
@@ -54,7 +60,7 @@ keep_failures() {
   local found
   found=$(sed -E 's/\x1b\[[0-9;]*m//g' "$1" |
     grep -E -A 3 '^(FAILED|FAIL|ERROR)\b|^test .* FAILED$|^not ok\b' | cut -c1-300 | head -n 40)
-  [ -z "$found" ] || failures+=("$2:" "$found" "")
+  [ -z "$found" ] || printf '%s\n' "$2:" "$found" "" >"$scratch/$2.failures"
 }
 
 need_rust
@@ -67,7 +73,6 @@ rust_suite() {
   step "Rust tests (cargo test --workspace); build results in $CARGO_TARGET_DIR"
   cargo test --workspace --locked --no-fail-fast </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
-  examples_are_built
   p=$(count "$log" passed) f=$(count "$log" failed)
   # A crate that does not build, or a test binary that dies, counts as one failure.
   [ "$status" != 0 ] && [ "$f" = 0 ] && f=1
@@ -75,19 +80,23 @@ rust_suite() {
   record rust "$p" "$f" "$(count "$log" ignored)" "$start" ""
 }
 
-# The binary that the client suites drive, and one server with an empty warehouse of its own for
-# each suite, so that none sees what another left.
-build_stoa() {
-  [ -n "${STOA_BIN:-}" ] && return 0
-  step "Building the stoa binary for the client suites"
-  # The same command line as the tests', so that nothing is compiled twice.
+# Builds the tests, the binary that the client suites drive, and the examples that some of them use: by one
+# command, so that nothing is compiled twice.
+build() {
+  step "Building the tests and the binary; build results in $CARGO_TARGET_DIR"
   cargo test --workspace --locked --no-run </dev/null || return 1
-  STOA_BIN="$CARGO_TARGET_DIR/debug/stoa"
-  examples_are_built
+  STOA_BIN=${STOA_BIN:-"$CARGO_TARGET_DIR/debug/stoa"}
+  export STOA_ORC_EXAMPLES="$CARGO_TARGET_DIR/debug/examples"
 }
 
-# Cargo builds the examples with the tests: a suite that uses them need not build them again.
-examples_are_built() { export STOA_ORC_EXAMPLES="$CARGO_TARGET_DIR/debug/examples"; }
+# Installs what the suites need, one after the other, as some share tools. What fails here is told by the suite, which
+# tries it again.
+set_up() {
+  local suite
+  for suite in "${suites[@]}"; do
+    [ ! -x "clients/$suite/setup.sh" ] || "clients/$suite/setup.sh" </dev/null || true
+  done
+}
 
 # needs_server NAME: whether a suite drives a server; one that does not says so in its run.sh.
 needs_server() { ! grep -q '^# .*Needs no server\.$' "clients/$1/run.sh" 2>/dev/null; }
@@ -137,21 +146,56 @@ client_suite() {
   record "$name" "$p" "$f" "$s" "$start" "$remark"
 }
 
-for suite in "${suites[@]}"; do
-  if [ "$suite" = rust ]; then
+# run_suite NAME: one suite; a client suite prints when it has ended, unless it is the only one.
+run_suite() {
+  if [ "$1" = rust ]; then
     rust_suite
-  elif ! needs_server "$suite" || build_stoa; then
-    client_suite "$suite"
+  elif needs_server "$1" && [ -z "${STOA_BIN:-}" ]; then
+    record "$1" 0 1 0 "$(now_ms)" "the stoa binary does not build"
+  elif [ ${#suites[@]} = 1 ]; then
+    client_suite "$1"
   else
-    record "$suite" 0 1 0 "$(now_ms)" "the stoa binary does not build"
+    client_suite "$1" >"$scratch/$1.out" 2>&1
+    cat "$scratch/$1.out"
   fi
-done
+}
 
-if [ ${#failures[@]} != 0 ]; then
+needs_build() {
+  local suite
+  for suite in "${suites[@]}"; do
+    [ "$suite" != rust ] || return 0
+    [ -n "${STOA_BIN:-}" ] || ! needs_server "$suite" || return 0
+  done
+  return 1
+}
+set -m
+set_up >"$scratch/set-up.out" 2>&1 &
+set_up=$!
+! needs_build || build
+step "Tools of the client suites"
+wait "$set_up"
+cat "$scratch/set-up.out"
+
+running=0
+for suite in "${suites[@]}"; do
+  [ "$running" -lt "$lanes" ] || { wait -n; running=$((running - 1)); }
+  (trap stop_server EXIT && trap 'exit 130' INT TERM && run_suite "$suite") &
+  running=$((running + 1))
+done
+wait
+
+passed=0 failed=0 skipped=0
+for suite in "${suites[@]}"; do
+  # One that broke off has left nothing.
+  [ -f "$scratch/$suite.counts" ] || record "$suite" 0 1 0 "$(now_ms)" "broke off"
+  read -r p f s <"$scratch/$suite.counts"
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+if compgen -G "$scratch/*.failures" >/dev/null; then
   step "What failed"
-  printf '%s\n' "${failures[@]}"
+  cat "$scratch"/*.failures
 fi
 step "Summary"
-printf '%s\n' "${table[@]}" ""
-printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+for suite in "${suites[@]}"; do cat "$scratch/$suite.line"; done
+printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" = 0 ]
