@@ -71,6 +71,8 @@ async fn accept(
                     }
                 });
             }
+            // Not the system's: the threads that would serve it are ending.
+            Err(error) if error.kind() == io::ErrorKind::Other => return,
             Err(error) => {
                 // Out of file descriptors, mostly: those in use must end first.
                 tracing::warn!(%error, "cannot accept a connection from another daemon");

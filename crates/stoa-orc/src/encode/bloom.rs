@@ -104,10 +104,15 @@ fn word_count(entries: usize, fpp: f64) -> usize {
     bits as usize / 64 + 1
 }
 
+/// Words that are added at most to find a number that can be folded.
+const FOLDABLE_MAX: usize = 128;
+
 /// So many words, or up to a sixteenth more: the number that can be folded in the most ways.
 fn foldable(words: usize) -> usize {
     let ways = |size: usize| (1..=32).filter(|parts| size.is_multiple_of(*parts)).count();
-    (words..=words + words / 16).min_by_key(|size| Reverse(ways(*size))).unwrap_or(words)
+    (words..=words + (words / 16).min(FOLDABLE_MAX))
+        .min_by_key(|size| Reverse(ways(*size)))
+        .unwrap_or(words)
 }
 
 /// A filter of `size` words, a divisor of how many there are: a hash sets the bit of its remainder by
