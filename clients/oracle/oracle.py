@@ -14,6 +14,7 @@ import time
 
 import files
 import groupings
+import histories
 import logictest
 import known
 import manual
@@ -243,6 +244,12 @@ def run_groupings(oracle, seed, only):
     return list(groupings.run(oracle, seed)) if only in ("", "groupings") else []
 
 
+def run_histories(oracle, seed, only, expressions):
+    """Tables that change."""
+    if only in ("", "histories"):
+        histories.run(oracle, seed, expressions)
+
+
 def run_larger(oracle, seed, expressions):
     """Statements about tables that scans have in several batches, and tell each other something about."""
     make(oracle, list(tables.larger()))
@@ -311,7 +318,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, groupings, manual, drawn, form:NAME, larger")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, groupings, histories, manual, drawn, form:NAME, larger")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
@@ -334,6 +341,7 @@ def main():
     if options.only in ("", "manual"):
         page = manual.page(manual.run(oracle))
         complaints += manual.complaints(page, bool(os.environ.get("STOA_REWRITE")))
+    run_histories(oracle, options.seed, options.only, options.expressions)
     fixed = oracle.counts.copy()
     drawn = 0
     if options.only in ("", "drawn") or options.only.startswith("form:"):

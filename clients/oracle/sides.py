@@ -7,11 +7,12 @@ from psycopg import pq
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows as text, the object ids of their types, and the columns' names."""
+    """Rows as text, the object ids of their types, the columns' names, and how many rows were changed."""
 
     types: tuple
     rows: tuple
     names: tuple = ()
+    changed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class Side:
             columns = range(result.nfields)
             types = tuple(TYPES.get(result.ftype(c), str(result.ftype(c))) for c in columns)
             names = tuple(result.fname(c).decode() for c in columns)
-            return Answer(types, tuple(self.row(result, r) for r in range(result.ntuples)), names)
+            rows = tuple(self.row(result, r) for r in range(result.ntuples))
+            return Answer(types, rows, names, result.command_tuples)
         state = result.error_field(pq.DiagnosticField.SQLSTATE)
         message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
         if state is None:

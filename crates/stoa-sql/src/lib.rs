@@ -221,6 +221,9 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
             statement => statement,
         },
     };
+    if let Some(ast::Statement::Insert(insert)) = adapt::parsed(&mut statement) {
+        returning::drop_alias(insert);
+    }
     let is_plain = adapt::inserts_literals(&statement);
     let mut restarts = false;
     references::check(&statement, text)?;

@@ -6,10 +6,12 @@
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    FromTable, OutputClause, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableObject,
+    FromTable, Insert, OutputClause, SelectItem, SetExpr, Statement, TableAlias, TableFactor,
+    TableObject,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use stoa_error::{Error, Result};
 
 /// The columns that a statement returns; `None` where it returns none.
 pub(super) fn columns_of(statement: &mut Statement) -> Option<&mut Vec<SelectItem>> {
@@ -37,6 +39,37 @@ pub fn is_in(statement: &EngineStatement) -> bool {
     }
 }
 
+/// Refuses what would return columns of a second table, which PostgreSQL does for `*`.
+///
+/// # Errors
+/// 0A000.
+pub fn check(statement: &mut EngineStatement) -> Result<()> {
+    let EngineStatement::Statement(statement) = statement else { return Ok(()) };
+    let has_source = match statement.as_ref() {
+        Statement::Update(update) => update.from.is_some(),
+        Statement::Delete(delete) => delete.using.is_some(),
+        Statement::Merge(_) => true,
+        _ => false,
+    };
+    let is_all = |column: &SelectItem| matches!(column, SelectItem::Wildcard(_));
+    match columns_of(statement) {
+        Some(columns) if has_source && columns.iter().any(is_all) => Err(Error::unsupported(
+            "RETURNING * with columns of a second table is not supported",
+        )
+        .with_hint(
+            "name the columns, or write RETURNING name.* for those of the table that is changed",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the alias from an INSERT in which nothing can name it any more: the engine knows none.
+pub(super) fn drop_alias(insert: &mut Insert) {
+    if insert.on.is_none() && insert.returning.is_none() {
+        insert.table_alias = None;
+    }
+}
+
 /// Takes RETURNING out of a statement; gives the query over the rows of its table. `None` where there is none, or no
 /// such table.
 pub fn take(statement: &mut EngineStatement) -> Option<EngineStatement> {
@@ -50,7 +83,10 @@ pub fn take(statement: &mut EngineStatement) -> Option<EngineStatement> {
                 columns: Vec::new(),
                 at: None,
             });
-            (insert.returning.take()?, named_table(name, alias)?)
+            let returned = insert.returning.take()?;
+            let table = named_table(name, alias)?;
+            drop_alias(insert);
+            (returned, table)
         }
         Statement::Update(update) => (update.returning.take()?, update.table.relation.clone()),
         Statement::Delete(delete) => {

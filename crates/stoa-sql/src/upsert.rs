@@ -65,6 +65,7 @@ pub fn write_as_merge(statement: &EngineStatement, target: &Target<'_>) -> Resul
     if target.key.is_empty() {
         let mut plain = insert.clone();
         plain.on = None;
+        plain.table_alias = None;
         return Ok(EngineStatement::Statement(Box::new(Statement::Insert(plain))));
     }
     let is_plain = insert.partitioned.is_none()
@@ -110,9 +111,14 @@ pub fn write_as_merge(statement: &EngineStatement, target: &Target<'_>) -> Resul
         ),
         OnConflictAction::DoUpdate(update) => {
             let set: Vec<String> = update.assignments.iter().map(ToString::to_string).collect();
+            // `excluded` has all columns; those that have a default are among the given ones.
+            let missing = target.columns.iter().filter(|column| !columns.contains(column));
+            let missing: String = missing
+                .map(|(name, data_type)| format!(", CAST(NULL AS {data_type}) AS {}", quoted(name)))
+                .collect();
             let and = update.selection.as_ref().map(|condition| format!(" AND ({condition})"));
             format!(
-                "MERGE INTO {into} USING (SELECT *, count(*) OVER (PARTITION BY {key}) AS {times} \
+                "MERGE INTO {into} USING (SELECT *{missing}, count(*) OVER (PARTITION BY {key}) AS {times} \
                  FROM ({rows}) AS r) AS excluded ON {on} \
                  WHEN MATCHED{} THEN UPDATE SET {} \
                  WHEN NOT MATCHED AND {ONCE}(excluded.{times}) THEN {insert_row}",

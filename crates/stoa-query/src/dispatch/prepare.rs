@@ -393,6 +393,7 @@ impl Session {
         let unsupported = || Error::unsupported("RETURNING is not supported here");
         let Some(StatementKind::Plan(parsed)) = statement.kind() else { return Err(unsupported()) };
         let mut parsed = parsed.clone();
+        stoa_sql::returning::check(&mut parsed)?;
         let query = stoa_sql::returning::take(&mut parsed).ok_or_else(unsupported)?;
         if let EngineStatement::Statement(changing) = parsed.as_mut() {
             stoa_sql::changes_from::write_as_merge(changing)?;

@@ -193,7 +193,12 @@ impl RowChange for Merge {
         if !self.unmatched.is_empty() {
             return Vec::new();
         }
-        split_conjunction_owned(self.on.clone())
+        let mut conditions = split_conjunction_owned(self.on.clone());
+        // What is asked of the source says nothing of a column of the table that has the same name.
+        conditions.retain(|condition| {
+            condition.column_refs().iter().all(|column| column.relation.as_ref() == Some(&self.name))
+        });
+        conditions
     }
 
     fn changed(&self, files: Files) -> EngineResult<LogicalPlan> {
