@@ -196,7 +196,10 @@ impl RowChange for Merge {
         let mut conditions = split_conjunction_owned(self.on.clone());
         // What is asked of the source says nothing of a column of the table that has the same name.
         conditions.retain(|condition| {
-            condition.column_refs().iter().all(|column| column.relation.as_ref() == Some(&self.name))
+            condition
+                .column_refs()
+                .iter()
+                .all(|column| column.relation.as_ref() == Some(&self.name))
         });
         conditions
     }
