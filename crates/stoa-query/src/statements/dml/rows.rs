@@ -7,7 +7,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
-    DmlStatement, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Projection, when,
+    DmlStatement, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Projection, cast, when,
 };
 use stoa_error::{Error, Result};
 
@@ -142,15 +142,23 @@ impl Update {
         if old.len() != expr.len() {
             return Err(Error::internal("UPDATE is planned with other columns than the table's"));
         }
-        let values = expr.iter().zip(old).map(|(new, old)| {
+        let types = rows.rows.schema().fields().iter().map(|field| field.data_type().clone());
+        let values = expr.iter().zip(old).zip(types).map(|((new, old), data_type)| {
             let name = old.name.clone();
             let new = new.clone().unalias();
+            let old = Expr::Column(old);
+            if new == old {
+                return Ok(new.alias(name));
+            }
+            // The engine casts what it takes for another type, and takes a CASE for the type of its first
+            // branch. Without a cast, the old values of rows that stay would become of its real type, too.
+            let new = cast(new, data_type);
             let value = match &rows.condition {
-                Some(condition) if new != Expr::Column(old.clone()) => {
+                Some(condition) => {
                     let met = Expr::IsTrue(Box::new(condition.clone()));
-                    when(met, new).otherwise(Expr::Column(old))?
+                    when(met, new).otherwise(old)?
                 }
-                _ => new,
+                None => new,
             };
             Ok(value.alias(name))
         });
