@@ -140,8 +140,31 @@ class History:
         word = self.rng.choice(["IN", "IN", "NOT IN"])
         return f"DELETE FROM history AS h WHERE h.k % 4 = 1 AND h.k {word} (SELECT x.k FROM source AS x WHERE {self.condition(made, 'x')})"
 
+    def update_with_subquery(self):
+        made = self.expressions(("h", self.columns))
+        of = self.expressions(("h", self.columns), ("x", SOURCE))
+        name, kind = self.rng.choice(self.some_columns())
+        value, agg = of.make(kind if kind != "bool" else "int", 1), self.rng.choice(["min", "max"])
+        value = f"(SELECT {agg}({value}) FROM source AS x WHERE x.k = h.k)" + (" > 0" if kind == "bool" else "")
+        return f"UPDATE history AS h SET {name} = {value} WHERE {self.condition(made, 'h')}{self.returning()}"
+
+    def delete_where_exists(self):
+        made = self.expressions(("h", self.columns), ("x", SOURCE))
+        word = self.rng.choice(["EXISTS", "EXISTS", "NOT EXISTS"])
+        return f"DELETE FROM history AS h WHERE h.k % 3 = 2 AND {word} (SELECT 1 FROM source AS x WHERE x.k = h.k AND {made.condition(1)}){self.returning()}"
+
+    def merge_source(self):
+        """Rows to merge, no key twice."""
+        if self.rng.randrange(3):
+            return "source", self.expressions(("x", SOURCE))
+        own = self.expressions(("y", SOURCE))
+        columns = ", ".join("y.k" if name == "k" else f"{own.make(kind, 1)} AS {name}" for name, kind in SOURCE)
+        return f"(SELECT {columns} FROM source AS y WHERE {self.condition(own, 'y')})", self.expressions(("x", SOURCE))
+
     def merge(self):
-        both, own = self.expressions(("h", self.columns), ("x", SOURCE)), self.expressions(("x", SOURCE))
+        source, own = self.merge_source()
+        both = self.expressions(("h", self.columns), ("x", SOURCE))
+        on = self.rng.choice(["", "", f" AND {both.condition(1)}"]) if not self.is_keyed else ""
         whens = []
         if self.rng.randrange(3):
             whens.append(f" WHEN MATCHED AND {both.condition(1)} THEN UPDATE SET {self.assignments(both)}")
@@ -152,7 +175,7 @@ class History:
             values = ", ".join(str(self.assigned(own, kind)) for _, kind in columns)
             names = ", ".join(name for name, _ in columns)
             whens.append(f" WHEN NOT MATCHED AND {own.condition(1)} THEN INSERT (k, {names}) VALUES (x.k, {values})")
-        return f"MERGE INTO history AS h USING source AS x ON h.k = x.k{''.join(whens)}"
+        return f"MERGE INTO history AS h USING {source} AS x ON h.k = x.k{on}{''.join(whens)}"
 
     def truncate(self):
         return self.rng.choice(["TRUNCATE TABLE history", "DELETE FROM history"])
@@ -193,8 +216,8 @@ class History:
         rng = self.rng
         draw = rng.choices(
             [self.insert_values, self.insert_select, self.update, self.update_from, self.delete, self.delete_using, self.delete_in,
-             self.merge, self.truncate, self.add_column, self.drop_column, self.rename_column, self.widen],
-            [5, 3, 5, 3, 4, 2, 2, 4, 0.2, 0.7, 0.5, 0.5, 0.4],
+             self.update_with_subquery, self.delete_where_exists, self.merge, self.truncate, self.add_column, self.drop_column, self.rename_column, self.widen],
+            [5, 3, 5, 3, 4, 2, 2, 2, 2, 5, 0.2, 0.7, 0.5, 0.5, 0.4],
         )[0]  # fmt: skip
         return draw()
 
@@ -219,6 +242,8 @@ class History:
         expected = postgres.ask(sql)
         actual = stoa.in_turn(sql) if self.oracle.takes_turns else stoa.ask(sql)
         verdict = compare(expected, actual)
+        if is_folded(expected, actual):
+            verdict = AGREE
         if verdict == AGREE and not isinstance(expected, Refusal) and expected.changed != actual.changed:
             verdict = type(verdict)("differ", "count", f"{expected.changed} rows expected, {actual.changed} changed")
         is_refused = isinstance(actual, Refusal)
@@ -241,6 +266,11 @@ class History:
         if word:
             self.done.append(word)
             self.oracle.stoa.must(word)
+
+
+def is_folded(expected, actual):
+    """Whether PostgreSQL refuses a constant for its value while it plans, although no row needs it."""
+    return isinstance(expected, Refusal) and expected.sqlstate[:2] == "22" and getattr(actual, "changed", None) == 0
 
 
 def run(oracle, seed, expressions):
