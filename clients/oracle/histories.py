@@ -232,8 +232,49 @@ class History:
 
     # Running it.
 
+    def block(self):
+        """The statements of a transaction, which the first that is refused ends."""
+        rng = self.rng
+        change = rng.choice([self.update, self.update_from, self.delete, self.merge])
+        statements = [change()] if self.is_keyed or rng.randrange(2) else []
+        can_read = not statements
+        if not self.is_keyed:
+            for _ in range(rng.randint(1, 3)):
+                undone = rng.randrange(4) == 0
+                statements += ["SAVEPOINT before"] if undone else []
+                statements.append(rng.choice([self.insert_values, self.insert_select])())
+                statements += ["SELECT * FROM history"] if can_read else []
+                statements += ["ROLLBACK TO before"] if undone else []
+        return ["BEGIN", *statements, rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])]
+
+    def step_block(self):
+        """A transaction on both sides; what differs, or None."""
+        postgres, stoa = self.oracle.postgres, self.oracle.stoa
+        for sql in self.block():
+            self.done.append(sql)
+            expected, actual = postgres.ask(sql), stoa.ask(sql)
+            verdict = AGREE if is_folded(expected, actual) else compare(expected, actual)
+            if verdict.word != "differ":
+                self.oracle.note(verdict, sql)
+            if verdict != AGREE or isinstance(expected, Refusal):
+                for side in (postgres, stoa):
+                    side.must("ROLLBACK")
+                return (verdict, sql) if verdict.word == "differ" else self.check(sql)
+        return self.check(sql)
+
+    def check(self, sql):
+        """What differs in the table, or None."""
+        for check in self.checks():
+            verdict = self.oracle.verdict(check)
+            if verdict.word == "differ":
+                return verdict, f"{check};  after  {sql}"
+            self.oracle.note(verdict, check)
+        return None
+
     def step(self):
         """One statement on both sides; what differs, or None."""
+        if self.rng.randrange(8) == 0:
+            return self.step_block()
         columns = list(self.columns)
         sql = self.draw()
         postgres, stoa = self.oracle.postgres, self.oracle.stoa
@@ -250,15 +291,10 @@ class History:
         postgres.must("ROLLBACK" if is_refused else "COMMIT")
         if is_refused or isinstance(expected, Refusal):
             self.columns = columns
-        self.oracle.note(verdict, sql) if verdict.word != "differ" else None
         if verdict.word == "differ":
             return verdict, sql
-        for check in self.checks():
-            verdict = self.oracle.verdict(check)
-            if verdict.word == "differ":
-                return verdict, f"{check};  after  {sql}"
-            self.oracle.note(verdict, check)
-        return None
+        self.oracle.note(verdict, sql)
+        return self.check(sql)
 
     def tend(self):
         """Work on files, of which PostgreSQL has none."""

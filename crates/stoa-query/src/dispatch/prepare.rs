@@ -346,7 +346,7 @@ impl Session {
                 Some(named) => Box::new(named),
                 None => parsed,
             };
-            let plan = self.plan_parsed(state, *parsed).await?;
+            let plan = dml::with_casts(self.plan_parsed(state, *parsed).await?)?;
             let mut prepared = self.prepared_plan(state, statement, plan, types).await?;
             let explained = self.explained_report(prepared.statement.text()).await;
             if let Way::Plan(mut planned) = prepared.way {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, Projection, WriteOp, cast};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 
@@ -15,6 +15,50 @@ use crate::statements::outcome::count_written;
 use crate::tables::changes::Turn;
 use crate::tables::table::{pin, stoa_table, tables_of};
 use crate::tables::versions;
+use stoa_semantics::errors::from_datafusion;
+
+/// An INSERT whose rows are cast to the types of the table's columns. The engine casts what it takes for another type, and
+/// takes a CASE for the type of its first branch: what it is in the end would be cast when it is written, without
+/// rounding.
+///
+/// # Errors
+/// Internal.
+pub(crate) fn with_casts(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Dml(DmlStatement { op: WriteOp::Insert(_), target, input, .. }) = &plan else {
+        return Ok(plan);
+    };
+    let LogicalPlan::Projection(rows) = input.as_ref() else { return Ok(plan) };
+    if is_plain(&rows.input) {
+        return Ok(plan);
+    }
+    let schema = target.schema();
+    let columns =
+        rows.expr.iter().zip(schema.fields()).map(|(value, field)| match value.clone().unalias() {
+            column @ Expr::Column(_) => cast(column, field.data_type().clone()).alias(field.name()),
+            _ => value.clone(),
+        });
+    let rows = Projection::try_new(columns.collect(), Arc::clone(&rows.input));
+    let rows = LogicalPlan::Projection(rows.map_err(from_datafusion)?);
+    let LogicalPlan::Dml(mut dml) = plan else { return Err(Error::internal("not an INSERT")) };
+    dml.input = Arc::new(rows);
+    Ok(LogicalPlan::Dml(dml))
+}
+
+/// Whether rows are values whose types are what they seem.
+fn is_plain(rows: &LogicalPlan) -> bool {
+    fn is_value(expr: &Expr) -> bool {
+        match expr {
+            Expr::Literal(..) | Expr::Placeholder(_) => true,
+            Expr::Cast(cast) => is_value(&cast.expr),
+            Expr::Negative(inner) => is_value(inner),
+            _ => false,
+        }
+    }
+    match rows {
+        LogicalPlan::Values(values) => values.values.iter().flatten().all(is_value),
+        _ => false,
+    }
+}
 
 /// Runs an INSERT. One that reads tables runs again where they were changed before its rows were
 /// there.

@@ -28,7 +28,7 @@ mod upsert;
 
 pub(crate) use alias::plan_aliased_delete;
 pub(crate) use clock::{all_at_one_time, at_one_time, both_at_one_time};
-pub(crate) use insert::insert;
+pub(crate) use insert::{insert, with_casts};
 pub(crate) use overwrite::resolve_partition;
 pub(crate) use returning::{Returning, check_returning};
 pub(crate) use shared_source::{InsertPlan, read_once, together};
