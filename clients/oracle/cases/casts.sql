@@ -34,8 +34,7 @@ SELECT array_agg(id ORDER BY ROW(i, (s, j)) NULLS FIRST, id), array_agg(id ORDER
 SELECT DISTINCT ON (b) b, id FROM facts ORDER BY b, ROW(i, s) DESC, (j, id) NULLS FIRST;
 SELECT array_agg(id ORDER BY d, id), string_agg(s, ',' ORDER BY d DESC, id), array_agg(d ORDER BY -d DESC, id) FROM facts;
 SELECT s, array_agg(id ORDER BY r * 0, id DESC), array_agg(id ORDER BY nullif(d * 0, 1), id) FROM facts GROUP BY s;
-SELECT array_agg(DISTINCT d ORDER BY d), array_agg(DISTINCT r ORDER BY r DESC NULLS LAST), string_agg(DISTINCT s, ',' ORDER BY s) FROM facts
-;
+SELECT array_agg(DISTINCT d ORDER BY d), array_agg(DISTINCT r ORDER BY r DESC NULLS LAST), string_agg(DISTINCT s, ',' ORDER BY s) FROM facts;
 -- What a CASE is in the end decides how it is rounded when it is assigned.
 DROP TABLE IF EXISTS assigned;
 CREATE TABLE assigned (k bigint, l bigint, n int, d double precision);
@@ -43,5 +42,5 @@ INSERT INTO assigned VALUES (1, 1, 1, 1.5), (2, 9007199254740993, 2, 2.5), (3, C
 INSERT INTO assigned SELECT k + 10, CASE WHEN d < 0 THEN 1 ELSE d END, CASE WHEN d < 0 THEN k::int ELSE d + 0.25 END FROM assigned UNION ALL SELECT 20, 8, 9;
 INSERT INTO assigned SELECT k + 30, CASE WHEN d < 0 THEN k ELSE n * 2.25 END, CASE WHEN d < 0 THEN n ELSE n * 2.25 END FROM assigned WHERE k < 10;
 UPDATE assigned SET l = CASE WHEN k = 7 THEN 1 ELSE d END, n = CASE WHEN k = 7 THEN n ELSE n * 1.25 END WHERE k = 1;
-SELECT * FROM assigned ORDER BY k, l;
+SELECT * FROM assigned ORDER BY k, l, n, d;
 DROP TABLE assigned
