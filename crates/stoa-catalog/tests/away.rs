@@ -153,7 +153,8 @@ async fn what_is_remembered_is_kept_up_to_date() {
             timer::sleep(Duration::from_millis(20)).await;
         }
     };
-    timer::timeout(Duration::from_secs(20), wait).await.unwrap();
+    // It asks every ten seconds. A busy machine may look only when the connection has asked something else since.
+    timer::timeout(Duration::from_secs(180), wait).await.unwrap();
     server.stop();
     assert_eq!(catalog.pointer(&ident("t")).await.unwrap(), "1");
     assert!(!catalog.state().reachable);
