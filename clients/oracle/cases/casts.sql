@@ -39,8 +39,8 @@ SELECT array_agg(DISTINCT d ORDER BY d), array_agg(DISTINCT r ORDER BY r DESC NU
 DROP TABLE IF EXISTS assigned;
 CREATE TABLE assigned (k bigint, l bigint, n int, d double precision);
 INSERT INTO assigned VALUES (1, 1, 1, 1.5), (2, 9007199254740993, 2, 2.5), (3, CASE WHEN 1 = 2 THEN 1 ELSE 2.5 END, CASE WHEN 1 = 2 THEN 1 ELSE 3.5 END, 0);
-INSERT INTO assigned SELECT k + 10, CASE WHEN d < 0 THEN 1 ELSE d END, CASE WHEN d < 0 THEN k::int ELSE d + 0.25 END FROM assigned UNION ALL SELECT 20, 8, 9;
-INSERT INTO assigned SELECT k + 30, CASE WHEN d < 0 THEN k ELSE n * 2.25 END, CASE WHEN d < 0 THEN n ELSE n * 2.25 END FROM assigned WHERE k < 10;
+INSERT INTO assigned (k, l, n) SELECT k + 10, CASE WHEN d < 0 THEN 1 ELSE d END, CASE WHEN d < 0 THEN k::int ELSE d + 0.25 END FROM assigned UNION ALL SELECT 20, 8, 9;
+INSERT INTO assigned (k, l, n) SELECT k + 30, CASE WHEN d < 0 THEN k ELSE n * 2.25 END, CASE WHEN d < 0 THEN n ELSE n * 2.25 END FROM assigned WHERE k < 10;
 UPDATE assigned SET l = CASE WHEN k = 7 THEN 1 ELSE d END, n = CASE WHEN k = 7 THEN n ELSE n * 1.25 END WHERE k = 1;
 SELECT * FROM assigned ORDER BY k, l, n, d;
 DROP TABLE assigned
