@@ -38,6 +38,8 @@ class History:
         self.columns = [("k", "big"), ("n", "int"), ("l", "big"), ("p", "dec"), ("d", "f8"), ("b", "bool"), ("s", "text"), ("day", "date"), ("at", "ts")]
         self.is_keyed = rng.random() < 0.5
         self.names = 0
+        # The tables differ for a reason that is known.
+        self.is_over = False
 
     def begin(self):
         for table in ("history", "source"):
@@ -253,7 +255,12 @@ class History:
         for sql in self.block():
             self.done.append(sql)
             expected, actual = postgres.ask(sql), stoa.ask(sql)
-            verdict = AGREE if is_folded(expected, actual) else compare(expected, actual)
+            if is_folded(expected, actual):
+                self.is_over = True
+                for side in (postgres, stoa):
+                    side.must("ROLLBACK")
+                return None
+            verdict = compare(expected, actual)
             if verdict.word != "differ":
                 self.oracle.note(verdict, sql)
             if verdict != AGREE or isinstance(expected, Refusal):
@@ -282,9 +289,12 @@ class History:
         postgres.must("BEGIN")
         expected = postgres.ask(sql)
         actual = stoa.in_turn(sql) if self.oracle.takes_turns else stoa.ask(sql)
-        verdict = compare(expected, actual)
         if is_folded(expected, actual):
-            verdict = AGREE
+            self.is_over = actual.changed != 0
+            self.columns = columns
+            postgres.must("ROLLBACK")
+            return None
+        verdict = compare(expected, actual)
         if verdict == AGREE and not isinstance(expected, Refusal) and expected.changed != actual.changed:
             verdict = type(verdict)("differ", "count", f"{expected.changed} rows expected, {actual.changed} changed")
         is_refused = isinstance(actual, Refusal)
@@ -305,9 +315,9 @@ class History:
 
 
 def is_folded(expected, actual):
-    """Whether PostgreSQL refuses a constant, or an aggregate of another query's columns, while it plans, although no row needs it."""
+    """Whether PostgreSQL refuses a constant, or an aggregate of another query's columns, while it plans. Stoa computes what a row needs."""
     is_planned = isinstance(expected, Refusal) and expected.sqlstate in ("22003", "22012", "42803")
-    return is_planned and getattr(actual, "changed", None) == 0
+    return is_planned and not isinstance(actual, Refusal)
 
 
 def run(oracle, seed, expressions):
@@ -317,6 +327,8 @@ def run(oracle, seed, expressions):
         history.begin()
         for _ in range(STEPS):
             history.tend()
+            if history.is_over:
+                break
             if (found := history.step()) is not None:
                 verdict, sql = found
                 oracle.counts["differ"] += 1
