@@ -288,7 +288,7 @@ class History:
         self.done.append(sql)
         postgres.must("BEGIN")
         expected = postgres.ask(sql)
-        actual = stoa.in_turn(sql) if self.oracle.takes_turns else stoa.ask(sql)
+        actual = stoa.in_turn(sql)
         if is_folded(expected, actual):
             self.is_over = actual.changed != 0
             self.columns = columns
@@ -321,7 +321,8 @@ def is_folded(expected, actual):
 
 
 def run(oracle, seed, expressions):
-    """About one step for `SHARE` expressions; findings are the oracle's."""
+    """About one step for `SHARE` expressions; findings are the oracle's. Each statement is another daemon's."""
+    oracle.takes_turns = True
     for number in range(max(2, expressions // SHARE // STEPS)):
         history = History(oracle, random.Random(f"{seed}/history/{number}"))
         history.begin()
@@ -336,3 +337,4 @@ def run(oracle, seed, expressions):
                 oracle.findings.setdefault((f"history {verdict.how}", sql), (verdict, sql, told))
                 # What follows would differ for the same reason.
                 break
+    oracle.takes_turns = False
