@@ -8,6 +8,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
+# One after the other: at full size they fill the machine.
+export STOA_TEST_LANES=${STOA_TEST_LANES:-1}
 export STOA_ORACLE_EXPRESSIONS=${STOA_ORACLE_EXPRESSIONS:-100000}
 export STOA_ORACLE_DAEMONS=${STOA_ORACLE_DAEMONS:-all}
 export STOA_DUCKDB_STATEMENTS=${STOA_DUCKDB_STATEMENTS:-1000000}
