@@ -24,6 +24,8 @@ ASSIGNED = {
 }  # fmt: skip
 SOURCE = [("k", "big"), ("n", "int"), ("p", "dec"), ("s", "text"), ("day", "date"), ("b", "bool")]
 PARTITIONS = ["", "", "", " PARTITIONED BY (month(day))", " PARTITIONED BY (bucket(3, k))", " PARTITIONED BY (b)", " PARTITIONED BY (truncate(1, s))"]
+# Columns that may partition the table: they stay.
+PARTITIONING = ("k", "day", "b", "s")
 # Few rows are many row groups, and files are small.
 PROPERTIES = " TBLPROPERTIES ('stoa.orc.row-index-stride' = '100', 'stoa.compaction.min-input-files' = '2')"
 
@@ -193,14 +195,14 @@ class History:
         return f"ALTER TABLE history ADD COLUMN {name} {NAMES[kind]}"
 
     def drop_column(self):
-        dropped = self.rng.choice([column for column in self.columns if column[0] not in ("k", "day", "b", "s")])
         if len(self.columns) <= 6:
             return self.update()
+        dropped = self.rng.choice([column for column in self.columns if column[0] not in PARTITIONING])
         self.columns.remove(dropped)
         return f"ALTER TABLE history DROP COLUMN {dropped[0]}"
 
     def rename_column(self):
-        at = self.rng.randrange(1, len(self.columns))
+        at = self.rng.choice([at for at, (name, _) in enumerate(self.columns) if name not in PARTITIONING])
         name, kind = self.columns[at]
         self.names += 1
         self.columns[at] = (f"{kind}{self.names}", kind)
@@ -332,6 +334,9 @@ def run(oracle, seed, expressions):
                 break
             if (found := history.step()) is not None:
                 verdict, sql = found
+                # A decimal that became a text, with another number of zeros.
+                if verdict.how == "value text zeros":
+                    break
                 oracle.counts["differ"] += 1
                 told = f"history {number} of seed {seed}:\n    " + ";\n    ".join(history.done)
                 oracle.findings.setdefault((f"history {verdict.how}", sql), (verdict, sql, told))
