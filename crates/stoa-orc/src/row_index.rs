@@ -69,8 +69,8 @@ impl RowIndex {
     }
 
     /// Where the texts of row groups are, if they ascend from each row group to the next; `None` if they do
-    /// not, or are no texts. Whether the writer's bounds may be trusted is the caller's to know.
-    pub(crate) fn ascending_texts(&self) -> Option<&AscendingTexts> {
+    /// not, or are no texts.
+    fn ascending_texts(&self) -> Option<&AscendingTexts> {
         self.ascending.get_or_init(|| AscendingTexts::of(self)).as_ref()
     }
 
@@ -92,7 +92,8 @@ impl RowIndex {
         &self.message[place.start as usize..place.end as usize]
     }
 
-    /// Leaves out row groups of which it is known that all of their texts are below `low` or above `high`.
+    /// Leaves out row groups of which it is known that all of their texts are below `low` or above `high`. Whether
+    /// the writer's bounds may be trusted is the caller's to know.
     pub(crate) fn leave_out_beyond(
         &self,
         low: Option<&[u8]>,
@@ -131,7 +132,7 @@ impl RowIndex {
 /// may be between them. So a text is found by bisection; to judge each of thousands of row groups takes
 /// longer than to read the one that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AscendingTexts(Vec<TextBounds>);
+struct AscendingTexts(Vec<TextBounds>);
 
 /// Bounds of the texts of a row group: where they are in the message of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]

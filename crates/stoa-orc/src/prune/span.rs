@@ -2,11 +2,11 @@
 //!
 //! **Invariant:** a row whose text is outside the span does not match. A row with NULL may:
 //! row groups with NULL are not left out by a span.
+//! Not here: where the texts of row groups are (`row_index`), whose bounds may be compared so (`trust`).
 
 use super::{Condition, Test, Trust};
 use crate::metadata::FileMetadata;
 use crate::predicate::{CompareOp, Literal};
-use crate::schema::TypeKind;
 use crate::stripe::StripeMetadata;
 
 /// Bounds of the texts of a column, both inclusive; `None` is no bound.
@@ -26,7 +26,7 @@ impl Condition {
         groups: &mut [bool],
     ) {
         let Some(Span { column, low, high }) = self.span() else { return };
-        if low.is_none() && high.is_none() || !Trust::of(file).ascending_texts(column) {
+        if low.is_none() && high.is_none() || !Trust::of(file).may_bisect(column) {
             return;
         }
         if let Some(index) = metadata.row_index(column) {
@@ -105,19 +105,6 @@ impl Span<'_> {
     fn either(self, other: Self) -> Self {
         let high = self.high.zip(other.high).map(|(a, b)| a.max(b));
         Self { low: self.low.min(other.low), high, ..self }
-    }
-}
-
-impl Trust<'_> {
-    /// Whether bounds of the texts of row groups may be compared as bytes, and those without NULL have none.
-    fn ascending_texts(&self, column: u32) -> bool {
-        let types = &self.file.types;
-        // CHAR compares without trailing spaces.
-        let kind = types.get(column).map(|ty| ty.kind);
-        let is_text = matches!(kind, Some(TypeKind::String | TypeKind::Varchar));
-        // Below a struct, rows without a parent are NULL, too.
-        let is_top = types.types()[0].children.contains(&column);
-        is_text && is_top && self.texts() && !self.file.is_encrypted(column)
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum Level {
 /// Rules for one file.
 #[derive(Clone, Copy)]
 pub(crate) struct Trust<'a> {
-    pub(super) file: &'a FileMetadata,
+    file: &'a FileMetadata,
 }
 
 impl<'a> Trust<'a> {
@@ -90,8 +90,19 @@ impl<'a> Trust<'a> {
     }
 
     /// Whether bounds of texts may be trusted.
-    pub(super) fn texts(&self) -> bool {
+    fn texts(&self) -> bool {
         !self.file.writer.is_java_before(java::HIVE_8732)
+    }
+
+    /// Whether bounds of the texts of row groups may be compared as bytes, and those without NULL have none.
+    pub(super) fn may_bisect(&self, column: u32) -> bool {
+        let types = &self.file.types;
+        // CHAR compares without trailing spaces.
+        let kind = types.get(column).map(|ty| ty.kind);
+        let is_text = matches!(kind, Some(TypeKind::String | TypeKind::Varchar));
+        // Below a struct, rows without a parent are NULL, too.
+        let is_top = types.types()[0].children.contains(&column);
+        is_text && is_top && self.texts() && !self.file.is_encrypted(column)
     }
 
     /// Whether the bloom filters of a column may be asked.
