@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """The 22 queries of TPC-H, planned by Stoa and by DuckDB: the CPU time of each, and the ratio.
 
-    bench/peers/tpch.py --stoa PATH [--scale 1] [--dir DIR] [--query 1 6 …] [--set batch_size=8192 …]
+    bench/peers/tpch.py --stoa PATH [--scale 1] [--dir DIR] [--query 1 6 …] [--set batch_size=8192 …] [--cold]
 
 DuckDB generates the rows, which both load into tables of their own. Every answer of Stoa must be DuckDB's, by the rules of
 `clients/tpch`. Then both answer every query in turn, `--rounds` times, warm; shown are medians of the CPU seconds (user and
 system) of Stoa's process and of DuckDB's, which answers in this one, and their geometric mean at the end. Both use as many
 threads as there are cores. Needs `clients/tpch/requirements.txt`. With `--dir`, the tables are kept for the next run.
+
+With `--cold`, each query is the first that a process answers: of a server that has just started on its ORC files, and of a
+DuckDB that has just started on the same tables in Parquet files (written by DuckDB, with zstd). Files are in the page cache, so
+that it is not the disk that is measured. What a process needs before it can be asked does not count.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import contextlib
 import importlib.util
 import json
 import math
+import multiprocessing
 import os
 import pathlib
 import statistics
@@ -81,6 +86,70 @@ def measured(ask, pid, rounds):
     return statistics.median(cpu), statistics.median(took)
 
 
+def to_parquet(oracle, directory):
+    """The tables as Parquet files, a folder of them; made once."""
+    folder = directory / "parquet"
+    if not folder.exists():
+        partial = directory / "parquet.partial"
+        partial.mkdir(exist_ok=True)
+        for (table,) in oracle.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall():
+            oracle.execute(f"COPY {table} TO '{partial / table}.parquet' (FORMAT parquet, COMPRESSION zstd)")
+        partial.rename(folder)
+    return folder
+
+
+def first_answer_of_duckdb(folder, sql, answers):
+    """Runs in a process of its own: the first query over Parquet files."""
+    connection = duckdb.connect(config={"memory_limit": "4GB"})
+    for file in folder.iterdir():
+        connection.execute(f"CREATE VIEW {file.stem} AS FROM '{file}'")
+    begun_cpu, begun = time.process_time(), time.monotonic()
+    found = connection.execute(sql).fetchall()
+    answers.put((time.process_time() - begun_cpu, time.monotonic() - begun, found))
+
+
+def first_answer_of_stoa(options, directory, sql):
+    """CPU seconds and seconds of the first query of a server, and the answer."""
+    with stoa_server.serve(options, directory / "warehouse") as server, connect(server, options.set) as connection:
+        connection.execute("SELECT 1").fetchall()
+        begun_cpu, begun = cpu_seconds(server.pid), time.monotonic()
+        found = connection.execute(sql, prepare=False).fetchall()
+        took = time.monotonic() - begun
+        return cpu_seconds(server.pid) - begun_cpu, took, found
+
+
+def cold(options, directory, folder, number, sql):
+    """Medians of the first answers of new processes, which take turns; and how answers differ."""
+    stoa, duck, wrong = [], [], []
+    # Threads of DuckDB do not survive a fork.
+    processes = multiprocessing.get_context("spawn")
+    for turn in range(options.rounds + 1):
+        answers = processes.Queue()
+        process = processes.Process(target=first_answer_of_duckdb, args=(folder, sql, answers))
+        process.start()
+        *figures, expected = answers.get()
+        process.join()
+        *ours, found = first_answer_of_stoa(options, directory, sql)
+        if problem := suite.difference(number, found, expected):
+            wrong.append(f"query {number}: {problem}")
+        # The first round brings the files into the page cache.
+        if turn > 0:
+            stoa.append(ours)
+            duck.append(figures)
+    return [*map(statistics.median, zip(*stoa)), *map(statistics.median, zip(*duck))], wrong
+
+
+def warm(options, oracle, server, connection, number, sql):
+    """Medians of CPU seconds and seconds of Stoa and of DuckDB once both are warm; and how answers differ."""
+    ask_stoa = lambda: connection.execute(sql, prepare=False).fetchall()  # noqa: E731
+    ask_duckdb = lambda: oracle.execute(sql).fetchall()  # noqa: E731
+    expected = ask_duckdb()
+    # The first answers make both warm.
+    wrong = [f"query {number}: {problem}" for _ in range(2) if (problem := suite.difference(number, ask_stoa(), expected))]
+    ask_stoa()
+    return [*measured(ask_stoa, server.pid, options.rounds), *measured(ask_duckdb, os.getpid(), options.rounds)], wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stoa", required=True)
@@ -89,6 +158,7 @@ def main():
     parser.add_argument("--query", type=int, nargs="*", default=range(1, 23))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--cold", action="store_true", help="first answers of new processes; DuckDB's from Parquet files")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there, too")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
@@ -100,35 +170,37 @@ def main():
             oracle.execute(f"LOAD '{extension}'")
         else:
             oracle = suite.generated(options.scale, directory)
-        server = stack.enter_context(stoa_server.serve(options, directory / "warehouse"))
-        connection = stack.enter_context(connect(server, options.set))
         if not (directory / "filled").exists():
-            fill(oracle, connection, directory)
+            with stoa_server.serve(options, directory / "warehouse") as server, connect(server, options.set) as connection:
+                fill(oracle, connection, directory)
             (directory / "filled").touch()
+        if options.cold:
+            folder = to_parquet(oracle, directory)
+        else:
+            server = stack.enter_context(stoa_server.serve(options, directory / "warehouse"))
+            connection = stack.enter_context(connect(server, options.set))
+        queries = [(number, sql.strip().rstrip(";")) for number, sql in oracle.execute("FROM tpch_queries()").fetchall()]
+        if options.cold:
+            oracle.close()
         figures, wrong = {}, []
         print(f"{'query':>5} {'Stoa CPU s':>11} {'DuckDB CPU s':>13} {'ratio':>6} {'Stoa s':>8} {'DuckDB s':>9}  load {os.getloadavg()[0]:.1f}")
-        for number, sql in oracle.execute("FROM tpch_queries()").fetchall():
+        for number, sql in queries:
             if number not in options.query:
                 continue
-            sql = sql.strip().rstrip(";")
-            ask_stoa = lambda: connection.execute(sql, prepare=False).fetchall()  # noqa: E731
-            ask_duckdb = lambda: oracle.execute(sql).fetchall()  # noqa: E731
-            expected = ask_duckdb()
-            # The first answers make both warm.
-            for _ in range(2):
-                if problem := suite.difference(number, ask_stoa(), expected):
-                    wrong.append(f"query {number}: {problem}")
-            ask_stoa()
-            stoa_cpu, stoa_took = measured(ask_stoa, server.pid, options.rounds)
-            duckdb_cpu, duckdb_took = measured(ask_duckdb, os.getpid(), options.rounds)
+            if options.cold:
+                (stoa_cpu, stoa_took, duckdb_cpu, duckdb_took), problems = cold(options, directory, folder, number, sql)
+            else:
+                (stoa_cpu, stoa_took, duckdb_cpu, duckdb_took), problems = warm(options, oracle, server, connection, number, sql)
+            wrong += problems
             figures[number] = {"stoa_cpu": stoa_cpu, "duckdb_cpu": duckdb_cpu, "stoa": stoa_took, "duckdb": duckdb_took}
             print(
                 f"{number:5} {stoa_cpu:11.3f} {duckdb_cpu:13.3f} {stoa_cpu / duckdb_cpu:6.2f} {stoa_took:8.3f} {duckdb_took:9.3f}",
                 flush=True,
             )
-    ratios = [one["stoa_cpu"] / one["duckdb_cpu"] for one in figures.values()]
-    mean = math.exp(statistics.mean(map(math.log, ratios)))
-    print(f"geometric mean of the ratios of CPU: {mean:.2f}, largest {max(ratios):.2f}; load {os.getloadavg()[0]:.1f}")
+    for what, ours, theirs in [("CPU", "stoa_cpu", "duckdb_cpu"), ("time", "stoa", "duckdb")]:
+        ratios = [one[ours] / one[theirs] for one in figures.values()]
+        mean = math.exp(statistics.mean(map(math.log, ratios)))
+        print(f"geometric mean of the ratios of {what}: {mean:.2f}, largest {max(ratios):.2f}; load {os.getloadavg()[0]:.1f}")
     for problem in wrong:
         print("WRONG", problem)
     if options.json:

@@ -78,8 +78,13 @@ class History:
         return self.rng.sample(others, self.rng.randint(1, min(most, len(others))))
 
     def assignments(self, made):
-        """`column = expression`, …"""
-        return ", ".join(f"{name} = {self.assigned(made, kind)}" for name, kind in self.some_columns())
+        """`column = expression`, …, or rows of them"""
+        columns = self.some_columns()
+        values = [self.assigned(made, kind) for _, kind in columns]
+        if self.rng.randrange(5) == 0:
+            row = self.rng.choice(["", "ROW"]) if len(columns) > 1 else "ROW"
+            return f"({', '.join(name for name, _ in columns)}) = {row}({', '.join(map(str, values))})"
+        return ", ".join(f"{name} = {value}" for (name, _), value in zip(columns, values))
 
     def assigned(self, made, kind):
         if self.rng.randrange(8) == 0:
@@ -121,6 +126,30 @@ class History:
         by = self.rng.choice([0, 0, 7, 30])
         text = f"INSERT INTO history AS h (k, {names}) SELECT x.k + {by}, {values} FROM source AS x WHERE {self.condition(made, 'x')}"
         return text + self.conflict()
+
+    def insert_first_columns(self):
+        """The first columns only, which the statement does not name."""
+        columns = self.columns[1 : self.rng.randint(1, len(self.columns))]
+        made = self.expressions(("x", SOURCE))
+        values = [str(self.assigned(made, kind)).replace("DEFAULT", "NULL") for _, kind in columns]
+        values = "".join(f", CAST({value} AS {NAMES[kind]})" for value, (_, kind) in zip(values, columns))
+        query = f"SELECT x.k + {self.rng.choice([0, 7, 30])}{values} FROM source AS x WHERE {self.condition(made, 'x')}"
+        if self.rng.randrange(3) == 0:
+            names = ", ".join(f"v{at}" for at in range(len(columns) + 1))
+            query = f"SELECT * FROM ({query}) AS v ({names})"
+        return f"INSERT INTO history AS h {query}" + self.conflict()
+
+    def update_of_rows(self):
+        """Several columns from one row of a query."""
+        made = self.expressions(("h", self.columns))
+        of = self.expressions(("h", self.columns), ("x", SOURCE))
+        columns = [(name, kind) for name, kind in self.some_columns() if kind != "bool"]
+        if not columns:
+            return self.update()
+        values = ", ".join(f"{self.rng.choice(['min', 'max'])}({of.make(kind, 1)})" for _, kind in columns)
+        names = ", ".join(name for name, _ in columns)
+        row = f"(SELECT {values} FROM source AS x WHERE x.k = h.k)"
+        return f"UPDATE history AS h SET ({names}) = {row} WHERE {self.condition(made, 'h')}{self.returning()}"
 
     def update(self):
         made = self.expressions(("h", self.columns))
@@ -179,6 +208,10 @@ class History:
             values = ", ".join(str(self.assigned(own, kind)) for _, kind in columns)
             names = ", ".join(name for name, _ in columns)
             whens.append(f" WHEN NOT MATCHED AND {own.condition(1)} THEN INSERT (k, {names}) VALUES (x.k, {values})")
+        for words, made in ((" WHEN MATCHED", both), (" WHEN NOT MATCHED", own)):
+            if self.rng.randrange(4) == 0:
+                idle = f"{words} AND {made.condition(1)} THEN DO NOTHING"
+                whens.insert(self.rng.randint(0, len(whens)), idle)
         return f"MERGE INTO history AS h USING {source} AS x ON h.k = x.k{on}{''.join(whens)}"
 
     def truncate(self):
@@ -219,9 +252,9 @@ class History:
     def draw(self):
         rng = self.rng
         draw = rng.choices(
-            [self.insert_values, self.insert_select, self.update, self.update_from, self.delete, self.delete_using, self.delete_in,
+            [self.insert_values, self.insert_select, self.insert_first_columns, self.update, self.update_of_rows, self.update_from, self.delete, self.delete_using, self.delete_in,
              self.update_with_subquery, self.delete_where_exists, self.merge, self.truncate, self.add_column, self.drop_column, self.rename_column, self.widen],
-            [5, 3, 5, 3, 4, 2, 2, 2, 2, 5, 0.2, 0.7, 0.5, 0.5, 0.4],
+            [5, 2, 1.5, 4, 1.5, 3, 4, 2, 2, 2, 2, 5, 0.2, 0.7, 0.5, 0.5, 0.4],
         )[0]  # fmt: skip
         return draw()
 

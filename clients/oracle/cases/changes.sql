@@ -76,6 +76,47 @@ INSERT INTO changed (k, n) VALUES (905, DATE '2026-01-01');
 INSERT INTO changed (k, p) VALUES (906, false);
 INSERT INTO changed (k, d) VALUES (907, TIMESTAMP '2026-01-01 00:00:00');
 INSERT INTO changed (k, b) VALUES (908, DATE '2026-01-01');
+-- Several columns at once.
+INSERT INTO changed (k, n, s, p) VALUES (501, 1, 'a', 1), (502, 2, 'b', 2) ON CONFLICT (k) DO UPDATE SET (n, s, p) = (excluded.n, excluded.s, DEFAULT) RETURNING k, n, s, p;
+UPDATE changed SET (n, s) = (n + 1, s || n) WHERE k > 500 RETURNING k, n, s;
+UPDATE changed SET (n, s) = ROW(k, 'x'), d = 2 WHERE k = 501 RETURNING k, n, s, d;
+UPDATE changed SET (s) = ROW('y') WHERE k = 501 RETURNING s;
+UPDATE changed SET (n, s) = (SELECT max(i), 'q' FROM few) WHERE k = 502 RETURNING n, s;
+UPDATE changed SET (n, p) = (SELECT max(i), min(i) FROM few WHERE few.i < changed.k) WHERE k > 500 RETURNING n, p;
+UPDATE changed SET (n, s) = (SELECT * FROM (SELECT 7, 'seven') AS q) WHERE k = 502 RETURNING n, s;
+UPDATE changed SET (n, s) = (SELECT i, 'o' FROM few WHERE i IS NOT NULL ORDER BY 1 LIMIT 1) WHERE k = 502 RETURNING n, s;
+UPDATE changed SET (n, s) = (SELECT 1, 'none' WHERE false) WHERE k = 502 RETURNING n, s;
+UPDATE changed SET (n, s) = (VALUES (1, 'v')) WHERE k = 502 RETURNING n, s;
+UPDATE changed SET (n, s) = (1, 'a', 2) WHERE k = 502;
+UPDATE changed SET (n, s) = (SELECT 1) WHERE k = 502;
+UPDATE changed SET (n) = (1) WHERE k = 502;
+UPDATE changed SET (n, s) = 5 WHERE k = 502;
+UPDATE changed SET (n, s) = (1, 'a'), n = 2 WHERE k = 502;
+UPDATE changed SET (n, nope) = (1, 'a') WHERE k = 502;
+UPDATE changed AS c SET (n, s) = (f.i, 'f') FROM (SELECT max(i) AS i FROM few) AS f WHERE c.k = 502 RETURNING c.k, c.n, c.s;
+-- Rows that MERGE leaves alone.
+MERGE INTO changed AS c USING (VALUES (501, 1), (502, 2), (503, 3), (504, 4)) AS v (k, n) ON c.k = v.k WHEN MATCHED AND v.n = 1 THEN DO NOTHING WHEN MATCHED THEN UPDATE SET (n, s) = (v.n, 'm') WHEN NOT MATCHED AND v.n = 3 THEN DO NOTHING WHEN NOT MATCHED THEN INSERT (k, n) VALUES (v.k, v.n);
+SELECT k, n, s FROM changed WHERE k > 500 ORDER BY k;
+MERGE INTO changed AS c USING (VALUES (501, 1), (501, 2)) AS v (k, n) ON c.k = v.k WHEN MATCHED AND v.n = 1 THEN DO NOTHING WHEN MATCHED THEN UPDATE SET n = v.n;
+MERGE INTO changed AS c USING (VALUES (501, 1), (501, NULL)) AS v (k, n) ON c.k = v.k WHEN MATCHED AND v.n = 1 THEN DO NOTHING WHEN MATCHED AND v.n IS NULL THEN DELETE;
+MERGE INTO changed AS c USING (VALUES (502, 1)) AS v (k, n) ON c.k = v.k WHEN MATCHED THEN DO NOTHING;
+MERGE INTO changed AS c USING (VALUES (502, 1)) AS v (k, n) ON c.k = v.k WHEN NOT MATCHED THEN DO NOTHING;
+MERGE INTO changed AS c USING (VALUES (502, 1)) AS v (k, n) ON c.k = v.k WHEN MATCHED THEN DO NOTHING WHEN MATCHED THEN DELETE;
+MERGE INTO changed AS c USING (VALUES (502, 1)) AS v (k, n) ON c.k = v.k WHEN MATCHED THEN DELETE WHEN MATCHED AND v.n = 1 THEN DELETE;
+MERGE INTO changed AS c USING (VALUES (502, 1)) AS v (k, n) ON c.k = v.k WHEN MATCHED AND nope THEN DO NOTHING;
+SELECT k, n, s FROM changed WHERE k > 500 ORDER BY k;
+-- Queries of fewer columns than the table.
+INSERT INTO changed SELECT 601, 1, 'first' RETURNING *;
+INSERT INTO changed SELECT 602 UNION ALL SELECT 603;
+INSERT INTO changed SELECT * FROM (SELECT 604, 4) AS q ON CONFLICT (k) DO UPDATE SET n = 5;
+INSERT INTO changed (SELECT q.*, 'a' FROM (SELECT 605, 5) AS q);
+INSERT INTO changed WITH q AS (SELECT 606 AS k) SELECT * FROM q;
+INSERT INTO changed TABLE changes;
+INSERT INTO changed SELECT 607, 1, 'a', 1, 1, '2026-01-01'::date, true, 8;
+INSERT INTO changed SELECT 608, 'text';
+INSERT INTO changed SELECT nope FROM changes;
+SELECT * FROM changed WHERE k > 600 ORDER BY k;
+DELETE FROM changed WHERE k > 500;
 DROP TABLE both_key;
 DROP TABLE changed;
 DROP TABLE changes

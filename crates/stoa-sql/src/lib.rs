@@ -11,6 +11,7 @@ pub mod adapt;
 mod aliases_apart;
 mod alter;
 pub mod array_queries;
+mod assigned_rows;
 mod between;
 mod bounded;
 mod calls;
@@ -36,6 +37,7 @@ mod grouping_sets;
 mod having;
 mod hypothetical_sets;
 pub mod identity;
+mod idle_merges;
 mod in_lists;
 mod insert;
 mod insert_all;
@@ -235,6 +237,10 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
     }
     adapt::exponents_are_doubles(&mut statement, text);
     if !is_plain {
+        if let Some(statement) = adapt::parsed(&mut statement) {
+            assigned_rows::write_out(statement)?;
+            idle_merges::take_out(statement)?;
+        }
         // With RETURNING, it is when that is taken out.
         if !returning::is_in(&statement)
             && let Some(statement) = adapt::parsed(&mut statement)
@@ -279,11 +285,16 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
         .build()
         .map_err(|e| from_parser(&e, text))?;
     let has_rows_from = rows_from::may_be_in(text);
-    if (has_rows_from || table_queries::may_be_in(text) || frames::may_be_in(text))
+    let has_idle_merge = idle_merges::may_be_in(text);
+    if (has_rows_from
+        || has_idle_merge
+        || table_queries::may_be_in(text)
+        || frames::may_be_in(text))
         && let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location()
     {
         let tokens = frames::with_intervals(table_queries::written_out(tokens));
         let tokens = if has_rows_from { rows_from::written_out(tokens) } else { tokens };
+        let tokens = if has_idle_merge { idle_merges::marked(tokens) } else { tokens };
         parser.parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     }
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;

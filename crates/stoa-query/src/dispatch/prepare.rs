@@ -310,6 +310,11 @@ impl Session {
                 let populated = Statement { form, ..statement };
                 return Box::pin(self.plan_now(populated, parameter_types)).await;
             }
+            if let Some(named) = insert_values::with_columns_of_query(self, parsed).await? {
+                let form = StatementForm::Parsed(StatementKind::Plan(Box::new(named)));
+                let named = Statement { form, ..statement };
+                return Box::pin(self.plan_now(named, parameter_types)).await;
+            }
             if let Some(filled) = defaults::filled(self, parsed).await? {
                 let form = StatementForm::Parsed(StatementKind::Plan(Box::new(filled)));
                 let filled = Statement { form, ..statement };
