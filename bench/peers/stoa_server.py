@@ -29,10 +29,10 @@ class Server:
 
 
 @contextmanager
-def serve(options, warehouse):
-    """A server on free ports, until the block ends."""
+def serve(options, warehouse, *more):
+    """A server on free ports, with `more` arguments, until the block ends."""
     command = [options.stoa, "server", "--warehouse", str(warehouse), "--log-level", "warn"]
-    command += ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
+    command += ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none", *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

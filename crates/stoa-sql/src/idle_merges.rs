@@ -12,7 +12,6 @@ use datafusion_sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, MergeAction, MergeClause, MergeClauseKind, ObjectName,
     Statement, Value,
 };
-use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
