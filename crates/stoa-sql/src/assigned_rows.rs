@@ -8,6 +8,8 @@
 //! Of UPDATE, of MERGE and of ON CONFLICT DO UPDATE. A query runs once for each column, so one that draws random numbers
 //! draws them for each.
 
+use std::ops::ControlFlow;
+
 use datafusion_sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
     GroupByExpr, MergeAction, ObjectName, OnConflictAction, OnInsert, Query, Select, SelectItem,
@@ -16,6 +18,7 @@ use datafusion_sql::sqlparser::ast::{
 use stoa_error::{Error, Result};
 
 use crate::reread;
+use crate::walk::walk_expressions;
 
 /// Writes out all such assignments of a statement.
 ///
@@ -119,7 +122,11 @@ fn column_of_query(query: &Query, number: usize, names: &str) -> Result<Expr> {
     Ok(Expr::Subquery(Box::new(outer)))
 }
 
-/// The query as one whose columns can be had one without the others: nothing else in it depends on which they are.
+/// Functions whose call makes one row of all rows.
+const AGGREGATES: [&str; 5] = ["min", "max", "sum", "count", "avg"];
+
+/// The query as one whose columns can be had one without the others: nothing else in it depends on which they are. Without
+/// GROUP BY, one column with an aggregate makes one row, of the others, too.
 fn parts_apart(query: &Query) -> Option<&Select> {
     let SetExpr::Select(select) = query.body.as_ref() else { return None };
     let is_plain = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_));
@@ -127,12 +134,32 @@ fn parts_apart(query: &Query) -> Option<&Select> {
         GroupByExpr::Expressions(groups, _) => groups.iter().any(|group| !is_expression(group)),
         GroupByExpr::All(_) => true,
     };
+    let has_groups =
+        !matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty());
+    let calls_nothing = select.having.is_none() && !select.projection.iter().any(has_call);
+    let aggregates = select.projection.iter().all(is_aggregate);
     let apart = query.order_by.is_none()
         && select.distinct.is_none()
         && select.into.is_none()
         && !groups_by_name
+        && (has_groups || calls_nothing || aggregates)
         && select.projection.iter().all(is_plain);
     apart.then_some(select)
+}
+
+fn has_call(item: &SelectItem) -> bool {
+    let SelectItem::UnnamedExpr(expr) = item else { return true };
+    walk_expressions(expr, |expr| match expr {
+        Expr::Function(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+fn is_aggregate(item: &SelectItem) -> bool {
+    let SelectItem::UnnamedExpr(Expr::Function(function)) = item else { return false };
+    let name = function.name.to_string();
+    function.over.is_none() && AGGREGATES.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// Whether `GROUP BY` such a thing is not the number of a column.
@@ -167,6 +194,15 @@ mod tests {
                 "UPDATE t SET (a, b) = (SELECT * FROM s ORDER BY 1 LIMIT 1)",
                 "UPDATE t SET a = (SELECT c1 FROM (SELECT * FROM s ORDER BY 1 LIMIT 1) AS r (c1, c2)), \
                  b = (SELECT c2 FROM (SELECT * FROM s ORDER BY 1 LIMIT 1) AS r (c1, c2))",
+            ),
+            (
+                "UPDATE t SET (a, b) = (SELECT max(x), min(y) FROM s)",
+                "UPDATE t SET a = (SELECT max(x) FROM s), b = (SELECT min(y) FROM s)",
+            ),
+            (
+                "UPDATE t SET (a, b) = (SELECT max(x), 'q' FROM s)",
+                "UPDATE t SET a = (SELECT c1 FROM (SELECT max(x), 'q' FROM s) AS r (c1, c2)), \
+                 b = (SELECT c2 FROM (SELECT max(x), 'q' FROM s) AS r (c1, c2))",
             ),
             (
                 "INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET (b, c) = (excluded.b, 1)",
