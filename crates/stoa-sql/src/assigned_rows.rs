@@ -17,13 +17,14 @@ use datafusion_sql::sqlparser::ast::{
 };
 use stoa_error::{Error, Result};
 
-use crate::reread;
 use crate::walk::walk_expressions;
+use crate::{extent, reread, row_functions};
 
 /// Writes out all such assignments of a statement.
 ///
 /// # Errors
-/// 42601 where there are more or fewer values than columns, 0A000 where no row is assigned.
+/// 42601 where there are more or fewer values than columns, 0A000 where no row is assigned, 54000 where the queries would be too
+/// long.
 pub(super) fn write_out(statement: &mut Statement) -> Result<()> {
     match statement {
         Statement::Update(update) => spread(&mut update.assignments),
@@ -97,6 +98,7 @@ fn row_of(value: Expr) -> Result<Vec<Expr>> {
 
 /// A query of one column for each of `width` columns.
 fn values_of_query(query: &Query, width: usize) -> Result<Vec<Expr>> {
+    extent::refuse_copies(width * query.to_string().len())?;
     if let Some(select) = parts_apart(query) {
         let part = |item: &SelectItem| {
             let select = Select { projection: vec![item.clone()], ..select.clone() };
@@ -121,9 +123,6 @@ fn column_of_query(query: &Query, number: usize, names: &str) -> Result<Expr> {
     **subquery = query.clone();
     Ok(Expr::Subquery(Box::new(outer)))
 }
-
-/// Functions whose call makes one row of all rows.
-const AGGREGATES: [&str; 5] = ["min", "max", "sum", "count", "avg"];
 
 /// The query as one whose columns can be had one without the others: nothing else in it depends on which they are. Without
 /// GROUP BY, one column with an aggregate makes one row, of the others, too.
@@ -156,10 +155,10 @@ fn has_call(item: &SelectItem) -> bool {
     .is_break()
 }
 
+/// Whether the item is an aggregate of all rows, and nothing else.
 fn is_aggregate(item: &SelectItem) -> bool {
     let SelectItem::UnnamedExpr(Expr::Function(function)) = item else { return false };
-    let name = function.name.to_string();
-    function.over.is_none() && AGGREGATES.iter().any(|known| name.eq_ignore_ascii_case(known))
+    function.over.is_none() && row_functions::is_aggregate(function)
 }
 
 /// Whether `GROUP BY` such a thing is not the number of a column.
@@ -229,5 +228,16 @@ mod tests {
         ] {
             assert_eq!(written(text).unwrap_err().sqlstate(), sqlstate, "{text}");
         }
+    }
+
+    /// Each column has its own copy of the query.
+    #[test]
+    fn copies_of_a_long_query_are_refused() {
+        let columns = vec!["a"; 2_000].join(", ");
+        let text = format!(
+            "UPDATE t SET ({columns}) = (SELECT {columns} FROM s WHERE x = '{}')",
+            "y".repeat(10_000)
+        );
+        assert_eq!(written(&text).unwrap_err().sqlstate(), "54000");
     }
 }

@@ -302,6 +302,21 @@ pub(super) fn too_complex(detail: String) -> Error {
         .with_hint("write long lists with IN or VALUES, or split the statement")
 }
 
+/// Refuses to write parts of a statement as often as would make it longer than a statement may be: `bytes` is the
+/// length of all copies.
+///
+/// # Errors
+/// 54000.
+pub(crate) fn refuse_copies(bytes: usize) -> Result<()> {
+    if bytes <= BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the statement, written out, would have more than {BYTES_MAX} bytes");
+    Err(Error::invalid(message)
+        .with_sqlstate("54000")
+        .with_hint("write fewer columns or clauses, or shorter queries and conditions"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

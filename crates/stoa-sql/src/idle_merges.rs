@@ -15,6 +15,8 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
+use crate::extent;
+
 /// The column that no table has.
 const NOTHING: &str = "\u{2063}nothing";
 
@@ -28,51 +30,54 @@ pub(super) fn may_be_in(text: &str) -> bool {
 
 /// The tokens with an action that is parsed in the place of each `DO NOTHING` after THEN.
 pub(super) fn marked(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let is_seen = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let mut marked: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len() + 8);
+    // The places of the last tokens that are not white space, the latest first.
+    let mut last: [Option<usize>; 3] = [None; 3];
+    // Whether the latest clause is one of rows that the table does not have.
+    let mut inserts = false;
     for token in tokens {
-        let mut before = marked.iter().rev().filter(is_seen);
-        let is_nothing = is_word(&token.token, "NOTHING")
-            && before.next().is_some_and(|token| is_word(&token.token, "DO"))
-            && before.next().is_some_and(|token| is_word(&token.token, "THEN"));
-        if !is_nothing {
+        if matches!(token.token, Token::Whitespace(_)) {
             marked.push(token);
             continue;
         }
-        while marked.pop().is_some_and(|token| !is_word(&token.token, "DO")) {}
-        let column = || Token::make_word(NOTHING, Some('"'));
-        let zero = || Token::Number("0".into(), false);
-        let word = Token::make_keyword;
-        let action = match inserts(&marked) {
-            true => vec![
-                word("INSERT"),
-                Token::LParen,
-                column(),
-                Token::RParen,
-                word("VALUES"),
-                Token::LParen,
-                zero(),
-                Token::RParen,
-            ],
-            false => vec![word("UPDATE"), word("SET"), column(), Token::Eq, zero()],
-        };
-        let span = token.span;
-        marked.extend(action.into_iter().map(|token| TokenWithSpan { token, span }));
+        let was = |back: usize, text| last[back].is_some_and(|at| is_word(&marked[at].token, text));
+        if is_word(&token.token, "MATCHED") && (was(0, "WHEN") || was(0, "NOT") && was(1, "WHEN")) {
+            inserts = was(0, "NOT");
+        } else if is_word(&token.token, "SOURCE") && was(0, "BY") && was(1, "MATCHED") {
+            inserts = false;
+        } else if is_word(&token.token, "NOTHING")
+            && was(1, "THEN")
+            && let Some(at) = last[0].filter(|_| was(0, "DO"))
+        {
+            marked.truncate(at);
+            let span = token.span;
+            marked.extend(action(inserts).into_iter().map(|token| TokenWithSpan { token, span }));
+            last = [None; 3];
+            continue;
+        }
+        last = [Some(marked.len()), last[0], last[1]];
+        marked.push(token);
     }
     marked
 }
 
-/// Whether the clause at the end of the tokens is one of rows that the table does not have.
-fn inserts(tokens: &[TokenWithSpan]) -> bool {
-    let seen = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_)));
-    let seen: Vec<&Token> = seen.map(|token| &token.token).collect();
-    let is = |place: usize, word| seen.get(place).is_some_and(|token| is_word(token, word));
-    let begins =
-        |place: &usize| is(*place, "WHEN") && is(place + 1, "NOT") && is(place + 2, "MATCHED");
-    let matched = |place: &usize| is(*place, "WHEN") && is(place + 1, "MATCHED");
-    match (0..seen.len()).rev().find(|place| begins(place) || matched(place)) {
-        Some(place) => begins(&place) && !(is(place + 3, "BY") && is(place + 4, "SOURCE")),
-        None => false,
+/// What an idle clause does until it is taken out.
+fn action(inserts: bool) -> Vec<Token> {
+    let word = Token::make_keyword;
+    let column = Token::make_word(NOTHING, Some('"'));
+    let zero = Token::Number("0".into(), false);
+    match inserts {
+        true => vec![
+            word("INSERT"),
+            Token::LParen,
+            column,
+            Token::RParen,
+            word("VALUES"),
+            Token::LParen,
+            zero,
+            Token::RParen,
+        ],
+        false => vec![word("UPDATE"), word("SET"), column, Token::Eq, zero],
     }
 }
 
@@ -84,13 +89,17 @@ fn is_word(token: &Token, text: &str) -> bool {
 /// Takes the marked clauses out of a MERGE, and what they match out of the clauses after them.
 ///
 /// # Errors
-/// 42601 where a clause comes after one that takes all rows.
+/// 42601 where a clause comes after one that takes all rows, 54000 where the conditions would be too long.
 pub(super) fn take_out(statement: &mut Statement) -> Result<()> {
     let Statement::Merge(merge) = statement else { return Ok(()) };
     refuse_unreachable(&merge.clauses)?;
     if !merge.clauses.iter().any(is_idle) {
         return Ok(());
     }
+    let idle = merge.clauses.iter().filter(|clause| is_idle(clause));
+    let conditions = idle.filter_map(|clause| clause.predicate.as_ref());
+    let written: usize = conditions.map(|condition| condition.to_string().len()).sum();
+    extent::refuse_copies(written * merge.clauses.len())?;
     let mut taken: Vec<(MergeClauseKind, Expr)> = Vec::new();
     let mut kept = Vec::with_capacity(merge.clauses.len());
     for mut clause in std::mem::take(&mut merge.clauses) {
@@ -109,6 +118,7 @@ pub(super) fn take_out(statement: &mut Statement) -> Result<()> {
         kept.push(clause);
     }
     if kept.is_empty() {
+        // A MERGE has a clause.
         kept.push(MergeClause {
             when_token: AttachedToken::empty(),
             clause_kind: MergeClauseKind::Matched,
@@ -215,5 +225,13 @@ mod tests {
         ] {
             assert_eq!(written(clauses).unwrap_err().sqlstate(), "42601", "{clauses}");
         }
+    }
+
+    /// Each clause has its own copy of the conditions before it.
+    #[test]
+    fn copies_of_long_conditions_are_refused() {
+        let idle = format!("WHEN MATCHED AND s.b = '{}' THEN DO NOTHING ", "y".repeat(10_000));
+        let clauses = idle + &"WHEN MATCHED AND s.a = 1 THEN DELETE ".repeat(2_000);
+        assert_eq!(written(&clauses).unwrap_err().sqlstate(), "54000");
     }
 }
