@@ -25,7 +25,7 @@ use crate::session::Session;
 use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
 use crate::session::views::Expanded;
-use crate::statements::{allowed, columns, defaults, dml, insert_values, show};
+use crate::statements::{allowed, columns, defaults, dml, insert_columns, insert_values, show};
 use crate::tables::view::ViewUse;
 use stoa_semantics::parameters;
 
@@ -310,7 +310,7 @@ impl Session {
                 let populated = Statement { form, ..statement };
                 return Box::pin(self.plan_now(populated, parameter_types)).await;
             }
-            if let Some(named) = insert_values::with_columns_of_query(self, parsed).await? {
+            if let Some(named) = insert_columns::with_columns_of_query(self, parsed).await? {
                 let form = StatementForm::Parsed(StatementKind::Plan(Box::new(named)));
                 let named = Statement { form, ..statement };
                 return Box::pin(self.plan_now(named, parameter_types)).await;

@@ -18,14 +18,13 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast::{
-    DataType as SqlType, Expr, Ident, Insert, ObjectName, SelectItem, SetExpr, Statement,
-    TableObject, UnaryOperator, Value, Values,
+    DataType as SqlType, Expr, Insert, ObjectName, SetExpr, Statement, TableObject, UnaryOperator,
+    Value, Values,
 };
 use stoa_error::{ErrorKind, Result};
 
-use super::insert_kinds;
+use super::{insert_columns, insert_kinds};
 use crate::session::Session;
-use crate::tables::cells;
 use crate::tables::external::refuse_rows;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::{ValueLiteral, ValueRows, normalise};
@@ -191,85 +190,7 @@ pub(crate) async fn with_columns(
     if !insert.columns.is_empty() || rows.rows.iter().any(|row| row.content.len() != width) {
         return Ok(None);
     }
-    named(session, insert, name, width).await
-}
-
-/// An INSERT of a query that has fewer columns than the table, with the names of the columns that get values. The others
-/// get their defaults, as in PostgreSQL. Hive refuses such an INSERT.
-///
-/// # Errors
-/// As [`plan`].
-pub(crate) async fn with_columns_of_query(
-    session: &Session,
-    parsed: &EngineStatement,
-) -> Result<Option<EngineStatement>> {
-    let EngineStatement::Statement(statement) = parsed else { return Ok(None) };
-    let Statement::Insert(insert) = statement.as_ref() else { return Ok(None) };
-    let (TableObject::TableName(name), Some(query)) = (&insert.table, &insert.source) else {
-        return Ok(None);
-    };
-    let is_meant = !session.speaks_hive()
-        && insert.columns.is_empty()
-        && insert.assignments.is_empty()
-        && insert.partitioned.is_none()
-        && !insert.overwrite
-        && !matches!(query.body.as_ref(), SetExpr::Values(_));
-    if !is_meant {
-        return Ok(None);
-    }
-    let width = match listed_columns(&query.body) {
-        Some(width) => width,
-        None => {
-            let query = Box::new(Statement::Query(query.clone()));
-            let query = EngineStatement::Statement(query);
-            // What is wrong with it is said where the whole statement is planned.
-            match session.plan_parsed(&session.planner().state, query).await {
-                Ok(plan) => plan.schema().fields().len(),
-                Err(_) => return Ok(None),
-            }
-        }
-    };
-    named(session, insert, name, width).await
-}
-
-/// How many columns a query has, where that is to be seen without the tables it reads.
-fn listed_columns(body: &SetExpr) -> Option<usize> {
-    match body {
-        SetExpr::Select(select) => {
-            let is_one = |item: &SelectItem| {
-                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
-            };
-            select.projection.iter().all(is_one).then_some(select.projection.len())
-        }
-        SetExpr::SetOperation { left, .. } => listed_columns(left),
-        SetExpr::Query(query) => listed_columns(&query.body),
-        _ => None,
-    }
-}
-
-/// The INSERT with the names of its first `width` columns; `None` where the table has no more.
-async fn named(
-    session: &Session,
-    insert: &Insert,
-    name: &ObjectName,
-    width: usize,
-) -> Result<Option<EngineStatement>> {
-    let ident = session.table_ident(name)?;
-    let table = match session.data.table(&ident).await {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        found => found?,
-    };
-    session.caller.must_know(&table.table)?;
-    let schema = datafusion::catalog::TableProvider::schema(&table);
-    // A table of cells shows other columns than it has, and takes no rows.
-    if cells::refuse_rows(&table.table).is_err() || width >= schema.fields().len() {
-        return Ok(None);
-    }
-    let quoted =
-        |field: &Arc<Field>| ObjectName::from(vec![Ident::with_quote('"', field.name().clone())]);
-    let mut insert = insert.clone();
-    insert.columns = schema.fields().iter().take(width).map(quoted).collect();
-    Ok(Some(EngineStatement::Statement(Box::new(Statement::Insert(insert)))))
+    insert_columns::named(session, insert, name, width).await
 }
 
 /// For each column of the table its place in rows of `width` values; `None` if a column is named twice or unknown.

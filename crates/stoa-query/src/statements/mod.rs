@@ -10,6 +10,7 @@ pub(crate) mod defaults;
 pub(crate) mod dml;
 pub(crate) mod external;
 pub(crate) mod file_columns;
+pub(crate) mod insert_columns;
 mod insert_kinds;
 pub(crate) mod insert_values;
 mod like;
