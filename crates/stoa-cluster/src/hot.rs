@@ -3,7 +3,9 @@
 //! In: how many requests each bucket got and how large it is, how much memory there is, and the time. Out: how many homes
 //! it has, from 1 to [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers. While memory has room,
 //! it is better filled with what others have as well than left empty: each report that is forwarded costs more than a local
-//! one. A copy that does not fit costs more still, as it is read again and again.
+//! one. A copy that does not fit costs more still, as it is read again and again. How much memory a bucket takes is not known,
+//! only how large it is in files; so it is learnt: where copies are read again and again, buckets are taken to be twice as
+//! large as they were thought to be.
 //!
 //! **Invariants:** the rate at which a home is added is at least twice the one at which it is taken away, and
 //! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap. A bucket gets
@@ -54,8 +56,15 @@ pub enum HotEvent {
         bucket: u32,
         /// How many.
         count: u64,
-        /// Bytes that the bucket takes in memory, about.
+        /// Bytes of the bucket in files.
         bytes: u64,
+    },
+    /// A report that was routed by this bucket had to be read from files, here or where it was sent.
+    Read {
+        /// The table.
+        table: TableId,
+        /// The bucket.
+        bucket: u32,
     },
     /// Time has passed; send it at least once per window.
     Tick,
@@ -82,6 +91,13 @@ impl Room {
     }
 }
 
+/// Bytes in memory per byte in files, at first and at least: packed values take more than compressed ones.
+const SWELL_MIN: u64 = 2;
+/// At most. Nobody has that: it is a bound for what is learnt.
+const SWELL_MAX: u64 = 64;
+/// Windows without copies that are read again and again, after which less memory is tried.
+const QUIET_WINDOWS: u32 = 60;
+
 /// A bucket that has another number of homes from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HomesChanged {
@@ -100,13 +116,22 @@ pub struct HotBuckets {
     buckets: BTreeMap<(TableId, u32), Heat>,
     window_end: Option<Monotonic>,
     room: Room,
+    /// Bytes in memory per byte in files.
+    swell: u64,
+    /// Windows since it was learnt that it is more.
+    quiet: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Heat {
     count: u64,
+    /// Requests of this window that had to be read.
+    reads: u64,
+    /// In files.
     bytes: u64,
     homes: usize,
+    /// It has got a home in the last window, which is to read it first.
+    is_new: bool,
     calm: u32,
 }
 
@@ -114,7 +139,8 @@ impl HotBuckets {
     /// Nothing is hot.
     pub fn new(options: HotOptions) -> Self {
         let room = Room { bytes_max: u64::MAX, bytes: u64::MAX };
-        Self { options, buckets: BTreeMap::new(), window_end: None, room }
+        let (swell, quiet) = (SWELL_MIN, 0);
+        Self { options, buckets: BTreeMap::new(), window_end: None, room, swell, quiet }
     }
 
     /// Notes how much memory there is. Before the first time, there is enough for hot buckets and none to fill.
@@ -130,11 +156,19 @@ impl HotBuckets {
     /// Takes an event in.
     pub fn on(&mut self, event: HotEvent, now: Monotonic) -> Vec<HomesChanged> {
         let changed = self.end_windows(now);
-        if let HotEvent::Requests { table, bucket, count, bytes } = event {
-            let heat = Heat { count: 0, bytes, homes: 1, calm: 0 };
-            let heat = self.buckets.entry((table, bucket)).or_insert(heat);
-            heat.count = heat.count.saturating_add(count);
-            heat.bytes = bytes;
+        match event {
+            HotEvent::Requests { table, bucket, count, bytes } => {
+                let heat = Heat { count: 0, reads: 0, bytes, homes: 1, is_new: false, calm: 0 };
+                let heat = self.buckets.entry((table, bucket)).or_insert(heat);
+                heat.count = heat.count.saturating_add(count);
+                heat.bytes = bytes;
+            }
+            HotEvent::Read { table, bucket } => {
+                if let Some(heat) = self.buckets.get_mut(&(table, bucket)) {
+                    heat.reads = heat.reads.saturating_add(1);
+                }
+            }
+            HotEvent::Tick => {}
         }
         changed
     }
@@ -159,24 +193,26 @@ impl HotBuckets {
     }
 
     fn end_window(&mut self) -> Vec<HomesChanged> {
-        let copies = self.buckets.values().filter(|heat| heat.homes > 1).map(|heat| heat.bytes);
-        let copied = copies.fold(0, u64::saturating_add);
+        let mut changed = self.learn();
+        let swell = self.swell;
+        let copies = self.buckets.values().filter(|heat| heat.homes > 1);
+        let copied = copies.map(|heat| heat.bytes_in_memory(swell)).fold(0, u64::saturating_add);
         let mut room_for_hot = self.room.for_copies().saturating_sub(copied);
         let mut unused = self.room.unused();
         let mut by_count: Vec<_> = self.buckets.iter_mut().collect();
         by_count.sort_by_key(|(key, heat)| (Reverse(heat.count), **key));
-        let mut changed = vec![];
         for ((table, bucket), heat) in by_count {
             let mut options = self.options;
-            if heat.bytes <= unused {
+            let bytes = heat.bytes_in_memory(swell);
+            if bytes <= unused {
                 options.second_home_at =
                     options.second_home_at.min(options.second_home_with_room_at);
             }
             let before = heat.homes;
-            heat.end_window(options, heat.bytes <= room_for_hot);
+            heat.end_window(options, bytes <= room_for_hot);
             if before == 1 && heat.homes > 1 {
-                room_for_hot -= heat.bytes;
-                unused = unused.saturating_sub(heat.bytes);
+                room_for_hot -= bytes;
+                unused = unused.saturating_sub(bytes);
             }
             if heat.homes != before {
                 changed.push(HomesChanged { table: *table, bucket: *bucket, homes: heat.homes });
@@ -186,12 +222,52 @@ impl HotBuckets {
         self.buckets.retain(|_, heat| heat.homes > 1 || heat.calm <= calm_windows);
         changed
     }
+
+    /// Learns how much memory buckets take: more than was thought where copies are read as often as would have given them
+    /// another home. Of these, only so many stay as fit then, those first that are read least.
+    fn learn(&mut self) -> Vec<HomesChanged> {
+        let reads_max = self.options.second_home_with_room_at;
+        let copies = self.buckets.iter_mut().filter(|(_, heat)| heat.homes > 1);
+        let mut copies: Vec<_> = copies.collect();
+        if !copies.iter().any(|(_, heat)| heat.is_read_again(reads_max)) {
+            self.quiet = self.quiet.saturating_add(1);
+            if self.quiet >= QUIET_WINDOWS {
+                (self.swell, self.quiet) = ((self.swell / 2).max(SWELL_MIN), 0);
+            }
+            return vec![];
+        }
+        (self.swell, self.quiet) = ((self.swell * 2).min(SWELL_MAX), 0);
+        copies.sort_by_key(|(key, heat)| (heat.reads, **key));
+        let mut room = self.room.for_copies();
+        let mut changed = vec![];
+        for ((table, bucket), heat) in copies {
+            match room.checked_sub(heat.bytes_in_memory(self.swell)) {
+                Some(left) => room = left,
+                None => {
+                    (heat.homes, heat.calm) = (1, 0);
+                    changed.push(HomesChanged { table: *table, bucket: *bucket, homes: 1 });
+                }
+            }
+        }
+        changed
+    }
 }
 
 impl Heat {
+    fn bytes_in_memory(&self, swell: u64) -> u64 {
+        self.bytes.saturating_mul(swell)
+    }
+
+    /// Whether it was read `reads_max` times or more, and was not to be read first. Of requests that others answered from
+    /// memory, some may be read without harm.
+    fn is_read_again(&self, reads_max: u64) -> bool {
+        !self.is_new && self.reads >= reads_max.max(self.count / 4)
+    }
+
     /// `fits`: whether there is memory for it at a second home.
     fn end_window(&mut self, options: HotOptions, fits: bool) {
         let count = std::mem::take(&mut self.count);
+        (self.reads, self.is_new) = (0, false);
         let limit = |homes| match homes {
             0 | 1 => 0,
             2 => options.second_home_at,
@@ -200,7 +276,7 @@ impl Heat {
         let homes_max = if self.homes > 1 || fits { HOMES_MAX } else { 1 };
         if let Some(homes) = (self.homes + 1..=homes_max).rev().find(|homes| count >= limit(*homes))
         {
-            (self.homes, self.calm) = (homes, 0);
+            (self.homes, self.is_new, self.calm) = (homes, true, 0);
             return;
         }
         let is_calm = self.homes == 1 && count == 0 || count < limit(self.homes) / 2;
@@ -290,15 +366,48 @@ mod tests {
             (0..256).filter(|bucket| hot.homes(TABLE, *bucket) > 1).collect()
         };
         // The hottest ones, in half of the memory, whether it is in use or not.
-        let full = Room { bytes_max: 100, bytes: 100 };
+        let full = Room { bytes_max: 200, bytes: 200 };
         assert_eq!(with_second_home(full, |b| 1000 + u64::from(b)), [251, 252, 253, 254, 255]);
         assert_eq!(with_second_home(full, |b| 100 + u64::from(b)), [0; 0]);
-        let empty = Room { bytes_max: 100, bytes: 0 };
+        let empty = Room { bytes_max: 200, bytes: 0 };
         assert_eq!(with_second_home(empty, |b| 100 + u64::from(b)), [251, 252, 253, 254, 255]);
-        let small = Room { bytes_max: 10, bytes: 0 };
+        let small = Room { bytes_max: 20, bytes: 0 };
         assert_eq!(with_second_home(small, |_| 100_000), [0; 0]);
         let large = Room { bytes_max: 1 << 20, bytes: 1000 };
         assert_eq!(with_second_home(large, |_| 100).len(), 256);
+    }
+
+    /// Memory holds a fifth of what buckets of these bytes in files promise: copies are given up until they fit.
+    #[test]
+    fn copies_that_are_read_again_and_again_are_given_up() {
+        let now = |seconds| Monotonic(Duration::from_secs(seconds));
+        let mut hot = HotBuckets::new(HotOptions::default());
+        hot.on(HotEvent::Tick, now(0));
+        hot.note_room(Room { bytes_max: 800, bytes: 800 });
+        let window = |hot: &mut HotBuckets, number: u64, fitting: usize| -> Vec<u32> {
+            let copied: Vec<u32> = (0..256).filter(|b| hot.homes(TABLE, *b) > 1).collect();
+            for bucket in 0..256 {
+                // A copy that fits is not asked for here.
+                let is_here = copied.contains(&bucket);
+                let count = if is_here && copied.len() <= fitting { 0 } else { 1200 };
+                hot.on(requests(bucket, count), now(number * 10 + 1));
+                for _ in 0..count * u64::from(is_here) {
+                    hot.on(HotEvent::Read { table: TABLE, bucket }, now(number * 10 + 1));
+                }
+            }
+            hot.on(HotEvent::Tick, now(number * 10 + 10));
+            (0..256).filter(|bucket| hot.homes(TABLE, *bucket) > 1).collect()
+        };
+        // All are read in the first window, as they must be. Then only where they do not fit.
+        let counts: Vec<usize> = (0..6).map(|n| window(&mut hot, n, 5).len()).collect();
+        assert_eq!(counts, [20, 20, 10, 5, 5, 5]);
+        // What is calm goes, and others come; never more than fit, until much later.
+        let later: Vec<usize> = (6..60).map(|n| window(&mut hot, n, 5).len()).collect();
+        assert!(later.iter().all(|count| *count <= 5), "{later:?}");
+        assert!(later.contains(&5));
+        let much_later: Vec<usize> = (60..200).map(|n| window(&mut hot, n, 5).len()).collect();
+        assert!(much_later.contains(&10), "more is tried: {much_later:?}");
+        assert!(much_later.iter().filter(|count| **count > 5).count() < 10, "{much_later:?}");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use arrow_array::{Array, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use stoa_orc::{
-    ColumnRef, CompareOp, Compression, Literal, Predicate, Projection, ReadOptions, StringOutput,
-    WriterOptions,
+    ColumnRef, CompareOp, Compression, DictionaryChoice, Literal, Predicate, Projection,
+    ReadOptions, StringOutput, WriterOptions,
 };
 use support::generate::{self, Random};
 
@@ -263,6 +263,51 @@ fn one_account_reads_one_row_group_and_decodes_its_rows() {
     let read = support::read(&file, one_account()).unwrap();
     assert_eq!(read.rows(), 700);
     assert_eq!(read.metrics.rounds, 1, "the tail has the indexes");
+}
+
+/// Whoever filters again has less to do: rows come one by one where few are kept, in spans where many are.
+#[test]
+fn rows_that_do_not_match_are_left_out_in_between() {
+    let whole = report();
+    let column = |id: u32| ColumnRef::Id(id);
+    let is = |id, op, value| Predicate::Compare { column: column(id), op, value };
+    let text = |text: &str| Literal::String(text.into());
+    let few = is(3, CompareOp::Lt, Literal::Int(10_000));
+    let half = is(2, CompareOp::Eq, text("PC"));
+    let most = is(3, CompareOp::GtEq, Literal::Int(10_000));
+    let listed = Predicate::In { column: column(2), values: vec![text("TABLET"), text("TV")] };
+    let both = Predicate::And(vec![half.clone(), few.clone()]);
+    let either = Predicate::Or(vec![both.clone(), is(1, CompareOp::Eq, Literal::Int(7))]);
+    let none = Predicate::And(vec![is(2, CompareOp::Gt, text("TV")), few.clone()]);
+    for compact in [false, true] {
+        // Texts by a dictionary, then one after the other.
+        for dictionary in [DictionaryChoice::Always, DictionaryChoice::Never] {
+            let options = WriterOptions::default()
+                .with_row_index_stride(5000)
+                .with_dictionary(dictionary)
+                .with_compact_index(compact);
+            let file = support::write(std::slice::from_ref(&whole), options);
+            for (predicate, exact) in [
+                (&few, true),
+                (&half, true),
+                (&most, false),
+                (&listed, true),
+                (&both, true),
+                (&either, true),
+                (&none, true),
+            ] {
+                let options = ReadOptions::default().with_predicate(predicate.clone());
+                let read = support::read(&file, options).unwrap();
+                let found = read.concat().unwrap_or_else(|| whole.slice(0, 0));
+                let expected = filter(&whole, predicate, &[1, 2, 3]);
+                match exact {
+                    true => assert_eq!(found.num_rows(), expected.num_rows(), "{predicate:?}"),
+                    false => assert!(found.num_rows() >= expected.num_rows(), "{predicate:?}"),
+                }
+                assert_eq!(filter(&found, predicate, &[1, 2, 3]), expected, "{predicate:?}");
+            }
+        }
+    }
 }
 
 #[test]

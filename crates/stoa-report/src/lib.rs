@@ -75,7 +75,7 @@ pub use fold::{Fold, Folder, Measure, Number, NumberOp, Operand, RowExpression};
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use memory::{Memory, Uncounted};
 pub use outcome::{Answer, Missing, Outcome};
-pub use position::{PARTS, PartSet};
+pub use position::{PARTS, PartSet, Parts};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };

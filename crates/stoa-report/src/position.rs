@@ -4,7 +4,6 @@
 //! table's largest file. Every daemon finds the same ones for the same files; new files move them little, since they
 //! are sorted as the largest one is. Each row group of any file belongs to just one part: that of its least value.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use stoa_error::Result;
@@ -57,6 +56,41 @@ impl PartSet {
     }
 }
 
+/// Parts of a table that follow each other: those of some row groups of its largest file. Where that has fewer row groups
+/// than there are parts, numbers in between are nobody's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    first_group: usize,
+    last_group: usize,
+    /// Row groups of the file; at least one.
+    groups: usize,
+}
+
+impl Parts {
+    /// The first one.
+    pub fn first(&self) -> u32 {
+        part(self.first_group, self.groups)
+    }
+
+    /// The last one.
+    pub fn last(&self) -> u32 {
+        part(self.last_group, self.groups)
+    }
+
+    /// All of them, which ascend; none twice.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
+        let Self { first_group, last_group, groups } = *self;
+        let mut before = None;
+        let of_groups = (first_group..=last_group).map(move |group| part(group, groups));
+        of_groups.filter(move |part| before.replace(*part) != Some(*part))
+    }
+}
+
+/// The part of a row group of a file that has so many.
+fn part(group: usize, groups: usize) -> u32 {
+    (group as u64 * u64::from(PARTS) / groups as u64) as u32
+}
+
 /// How a version of a table is parted.
 pub(crate) struct Parting {
     /// The bounds of the first sort column in the largest file, which ascend.
@@ -67,29 +101,22 @@ pub(crate) struct Parting {
 
 impl Parting {
     /// The parts in which values are that meet all of these tests.
-    pub(crate) fn of_tests<'a>(
-        &self,
-        tests: impl Iterator<Item = &'a Test>,
-    ) -> RangeInclusive<u32> {
+    pub(crate) fn of_tests<'a>(&self, tests: impl Iterator<Item = &'a Test>) -> Parts {
         let all = tests.map(|test| self.zones.range(test));
         let range = all.fold(0..self.groups, |range, of_test| {
             range.start.max(of_test.start)..range.end.min(of_test.end)
         });
         // Values between two row groups, or behind the last, belong to the one before.
-        let first = range.start.min(self.groups - 1);
-        let last = range.end.saturating_sub(1).clamp(first, self.groups - 1);
-        self.part(first)..=self.part(last)
+        let first_group = range.start.min(self.groups - 1);
+        let last_group = range.end.saturating_sub(1).clamp(first_group, self.groups - 1);
+        Parts { first_group, last_group, groups: self.groups }
     }
 
     /// The part to which rows of these bounds belong.
     pub(crate) fn of_zone(&self, zone: Option<&Zone>) -> u32 {
         let test = zone.and_then(Zone::at_or_above_least);
         let first = test.map_or(0, |test| self.zones.range(&test).start);
-        self.part(first.min(self.groups - 1))
-    }
-
-    fn part(&self, group: usize) -> u32 {
-        (group as u64 * u64::from(PARTS) / self.groups as u64) as u32
+        part(first.min(self.groups - 1), self.groups)
     }
 }
 
@@ -113,7 +140,7 @@ impl Reports {
         table: &Table,
         report: &Report,
         first_sort_column: i32,
-    ) -> Result<Option<RangeInclusive<u32>>> {
+    ) -> Result<Option<Parts>> {
         let view = self.view(table).await?;
         let parting = self.parting(table, &view, report, first_sort_column).await?;
         Ok(parting.map(|parting| {

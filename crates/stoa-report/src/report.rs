@@ -57,7 +57,7 @@ pub struct Condition {
 ///
 /// Numbers are those of [`ValueKind::Int`] or unscaled ones of [`ValueKind::Decimal`]; bounds are
 /// inclusive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Test {
     /// `low <= value <= high`.
     Between(i128, i128),

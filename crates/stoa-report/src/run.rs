@@ -244,7 +244,8 @@ impl Reports {
         let parting = self.parting(table, view, report, first_sort_column).await?;
         let found = conditions().next().zip(parting);
         Ok(found.map(|((condition, _), parting)| {
-            let range = parting.of_tests(conditions().map(|(_, condition)| &condition.test));
+            let reads = parting.of_tests(conditions().map(|(_, condition)| &condition.test));
+            let range = reads.first()..=reads.last();
             Within { parts, parting, range, condition }
         }))
     }

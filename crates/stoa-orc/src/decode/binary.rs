@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, LargeStringArray,
-    StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array,
+    LargeStringArray, StringArray, StringViewArray,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
@@ -227,30 +228,41 @@ impl Column for DictionaryColumn {
         rows: usize,
         parent: Option<&NullBuffer>,
     ) -> Result<ArrayRef> {
-        let nulls = self.present.decode(cx, rows, parent)?;
-        cx.take::<i32>(rows)?;
-        let mut keys = vec![0i32; rows];
-        let valid = valid_count(rows, nulls.as_ref());
-        self.data.decode(cx, &mut keys[..valid])?;
-        let entries = self.dictionary.len();
-        let largest = keys[..valid].iter().map(|key| *key as u32).max();
-        if let Some(key) = largest.filter(|key| *key as usize >= entries) {
-            return Err(corrupt(format!("index {key} into a dictionary of {entries} entries")));
-        }
+        let (mut keys, valid, nulls) = self.keys(cx, rows, parent)?;
         match &self.to {
             DataType::Dictionary(..) | DataType::Utf8View => {
-                if let Some(nulls) = &nulls {
-                    spread(&mut keys, nulls);
-                }
-                let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
-                if self.to != DataType::Utf8View {
-                    return dictionary_array(keys, self.dictionary.array.clone());
-                }
-                let taken = arrow_select::take::take(&self.dictionary.array, &keys, None);
-                taken.map_err(|e| corrupt(e.to_string()))
+                let coded = self.coded(keys, nulls)?;
+                self.finished(cx, coded)
             }
             _ => {
                 keys.truncate(valid);
+                self.copy_out(cx, rows, &keys, nulls)
+            }
+        }
+    }
+
+    fn decode_to_filter(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let (keys, _, nulls) = self.keys(cx, rows, parent)?;
+        self.coded(keys, nulls)
+    }
+
+    fn finished(&self, cx: &mut Context, kept: ArrayRef) -> Result<ArrayRef> {
+        let Some(coded) = kept.as_dictionary_opt::<Int32Type>() else { return Ok(kept) };
+        match &self.to {
+            DataType::Dictionary(..) => Ok(kept),
+            DataType::Utf8View => {
+                let taken = arrow_select::take::take(coded.values(), coded.keys(), None);
+                taken.map_err(|e| corrupt(e.to_string()))
+            }
+            _ => {
+                let (rows, nulls) = (coded.len(), coded.nulls().cloned());
+                cx.take::<i32>(rows)?;
+                let keys: Vec<i32> = coded.keys().iter().flatten().collect();
                 self.copy_out(cx, rows, &keys, nulls)
             }
         }
@@ -268,6 +280,35 @@ impl Column for DictionaryColumn {
 }
 
 impl DictionaryColumn {
+    /// Keys of the next rows, those that are there in front; how many these are; and which rows they are.
+    fn keys(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<(Vec<i32>, usize, Option<NullBuffer>)> {
+        let nulls = self.present.decode(cx, rows, parent)?;
+        cx.take::<i32>(rows)?;
+        let mut keys = vec![0i32; rows];
+        let valid = valid_count(rows, nulls.as_ref());
+        self.data.decode(cx, &mut keys[..valid])?;
+        let entries = self.dictionary.len();
+        let largest = keys[..valid].iter().map(|key| *key as u32).max();
+        if let Some(key) = largest.filter(|key| *key as usize >= entries) {
+            return Err(corrupt(format!("index {key} into a dictionary of {entries} entries")));
+        }
+        Ok((keys, valid, nulls))
+    }
+
+    /// Keys, those that are there in front, with the entries.
+    fn coded(&self, mut keys: Vec<i32>, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        if let Some(nulls) = &nulls {
+            spread(&mut keys, nulls);
+        }
+        let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
+        dictionary_array(keys, self.dictionary.array.clone())
+    }
+
     /// Copies the entries of `keys` (all below the number of entries) one after the other.
     fn copy_out(
         &self,

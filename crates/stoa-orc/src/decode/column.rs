@@ -41,6 +41,23 @@ pub(crate) trait Column: Send {
         parent: Option<&NullBuffer>,
     ) -> Result<ArrayRef>;
 
+    /// As [`Column::decode`], for rows of which few may be kept: texts may be codes of a dictionary, which are cheaper to
+    /// test and to leave out. What is kept of them goes through [`Column::finished`].
+    fn decode_to_filter(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        self.decode(cx, rows, parent)
+    }
+
+    /// Rows of [`Column::decode_to_filter`] as [`Column::decode`] gives them.
+    fn finished(&self, cx: &mut Context, kept: ArrayRef) -> Result<ArrayRef> {
+        let _ = cx;
+        Ok(kept)
+    }
+
     /// Skips rows, of which the parent has `count`.
     fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()>;
 
@@ -206,6 +223,19 @@ impl Column for Located {
         parent: Option<&NullBuffer>,
     ) -> Result<ArrayRef> {
         self.inner.decode(cx, rows, parent).map_err(|e| located(e, &self.place))
+    }
+
+    fn decode_to_filter(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        self.inner.decode_to_filter(cx, rows, parent).map_err(|e| located(e, &self.place))
+    }
+
+    fn finished(&self, cx: &mut Context, kept: ArrayRef) -> Result<ArrayRef> {
+        self.inner.finished(cx, kept).map_err(|e| located(e, &self.place))
     }
 
     fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {

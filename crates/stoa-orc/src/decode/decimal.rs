@@ -82,7 +82,10 @@ impl Column for DecimalColumn {
                 values.iter_mut().try_for_each(|value| rescale(value, by))?;
             }
             Values::Varints { data, scales } => {
-                read_varints(data, cx, valid, |value| values.push(value))?;
+                read_varints(data, cx, valid, |few| match few {
+                    Few::Short(few) => values.extend(few.iter().map(|value| i128::from(*value))),
+                    Few::Wide(value) => values.push(value),
+                })?;
                 if self.scratch.len() < valid {
                     self.scratch.resize(valid, 0);
                 }
@@ -111,7 +114,7 @@ impl Column for DecimalColumn {
         match &mut self.values {
             Values::Integers { data, .. } => data.skip(cx, valid as u64),
             Values::Varints { data, scales } => {
-                read_varints(data, cx, valid, |_| ())?;
+                skip_varints(data, cx, valid)?;
                 scales.skip(cx, valid as u64)
             }
         }
@@ -149,14 +152,60 @@ fn rescale(value: &mut i128, by: i64) -> Result<()> {
     }
 }
 
+/// Values of varints.
+enum Few<'a> {
+    Short(&'a [i64]),
+    Wide(i128),
+}
+
+/// Bytes whose ends of varints are found together.
+const BLOCK_BYTES: usize = 64;
+
+/// A bit for each byte that ends a varint.
+#[inline]
+fn ends_in(block: &[u8; BLOCK_BYTES]) -> u64 {
+    let mut ends = 0;
+    for (number, word) in block.as_chunks::<8>().0.iter().enumerate() {
+        let of_word = !u64::from_le_bytes(*word) & HIGH_BITS;
+        // Brings the high bit of each byte into one byte.
+        let bits = (of_word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        ends |= bits << (8 * number);
+    }
+    ends
+}
+
+/// Decodes the varints at the beginning of `window` that end within a block, up to the first one of more than eight bytes.
+/// Gives their number and their bytes: none where the window is too short. Where one ends is known without its value, so the
+/// processor decodes many at a time.
+#[inline]
+fn short_varints(window: &[u8], out: &mut [i64; BLOCK_BYTES]) -> (usize, usize) {
+    // What is read with the last byte is there, too.
+    let Some(block) = window.first_chunk().filter(|_| window.len() >= BLOCK_BYTES + 8) else {
+        return (0, 0);
+    };
+    let mut ends = ends_in(block);
+    let (mut count, mut begin) = (0, 0);
+    while ends != 0 {
+        let end = ends.trailing_zeros() as usize + 1;
+        let word = window[begin..].first_chunk().filter(|_| end - begin <= 8);
+        let Some(word) = word else { break };
+        out[count] = varint_of(u64::from_le_bytes(*word), end - begin);
+        count += 1;
+        begin = end;
+        ends &= ends - 1;
+    }
+    (count, begin)
+}
+
 /// Reads `count` zigzag varints.
 fn read_varints(
     source: &mut Source,
     cx: &mut Context,
     count: usize,
-    mut out: impl FnMut(i128),
+    mut out: impl FnMut(Few<'_>),
 ) -> Result<()> {
     let mut left = count;
+    let mut short = [0i64; BLOCK_BYTES];
     while left > 0 {
         let window = source.window(cx, VARINT_MAX)?;
         // Behind this point a varint may go on in the next chunk; unless there is none.
@@ -164,13 +213,21 @@ fn read_varints(
         let mut at = 0;
         let mut bad = false;
         while left > 0 && at < safe {
+            if left >= BLOCK_BYTES
+                && let (found @ 1.., bytes) = short_varints(&window[at..], &mut short)
+            {
+                out(Few::Short(&short[..found]));
+                left -= found;
+                at += bytes;
+                continue;
+            }
             match window[at..].first_chunk().and_then(|word| short_varint(*word)) {
                 Some((value, length)) => {
                     at += length;
-                    out(i128::from(value));
+                    out(Few::Short(&[value]));
                 }
                 None => match wide_varint(window, &mut at) {
-                    Some(value) => out(value),
+                    Some(value) => out(Few::Wide(value)),
                     None => {
                         bad = true;
                         break;
@@ -187,24 +244,36 @@ fn read_varints(
     Ok(())
 }
 
+/// Passes over `count` varints.
+fn skip_varints(source: &mut Source, cx: &mut Context, count: usize) -> Result<()> {
+    read_varints(source, cx, count, |_| ())
+}
+
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
 /// A zigzag varint that ends within these bytes, and its length. Varints of all lengths take the same steps: where their
 /// lengths cannot be guessed, a loop over their bytes takes several times as long.
 #[inline]
 fn short_varint(bytes: [u8; 8]) -> Option<(i64, usize)> {
-    const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
     let word = u64::from_le_bytes(bytes);
     // The last byte of a varint is the first one without its high bit.
     let ends = !word & HIGH_BITS;
     if ends == 0 {
         return None;
     }
-    let length = ends.trailing_zeros() / 8 + 1;
+    let length = (ends.trailing_zeros() / 8 + 1) as usize;
+    Some((varint_of(word, length), length))
+}
+
+/// The zigzag varint in the first `length` bytes, 1 to 8.
+#[inline(always)]
+fn varint_of(word: u64, length: usize) -> i64 {
     // Seven bits of each byte move together: in pairs of bytes, of pairs, of fours.
     let sevens = word & !HIGH_BITS & (u64::MAX >> (64 - 8 * length));
     let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
     let bits = (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;
-    Some((unzigzag(bits), length as usize))
+    unzigzag(bits)
 }
 
 /// Reads a zigzag varint of at most 128 bits.
@@ -241,7 +310,42 @@ mod tests {
 
     use super::*;
 
+    fn put_varint(bytes: &mut Vec<u8>, value: i64) {
+        let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+        while rest >= 0x80 {
+            bytes.push(rest as u8 | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(rest as u8);
+    }
+
     proptest! {
+        /// A block gives the values at its beginning, up to one of more than eight bytes.
+        #[test]
+        fn varints_of_a_block_are_those_read_byte_by_byte(
+            values in proptest::collection::vec((any::<i64>(), 0u32..64), 1..80),
+            is_short in any::<bool>(),
+        ) {
+            let unused_min = if is_short { 8 } else { 0 };
+            let values = values.iter().map(|(value, unused)| value >> unused.max(&unused_min));
+            let values: Vec<i64> = values.collect();
+            let mut bytes = Vec::new();
+            values.iter().for_each(|value| put_varint(&mut bytes, *value));
+            let length = bytes.len();
+            let mut out = [0; BLOCK_BYTES];
+            let (count, end) = short_varints(&bytes, &mut out);
+            let mut at = 0;
+            for value in &out[..count] {
+                prop_assert_eq!(wide_varint(&bytes, &mut at), Some(i128::from(*value)));
+            }
+            prop_assert_eq!(at, end);
+            // It stops where the block ends, or at a long one.
+            let mut next = at;
+            if length >= BLOCK_BYTES + 8 && wide_varint(&bytes, &mut next).is_some() {
+                prop_assert!(next > BLOCK_BYTES || next - at > 8);
+            }
+        }
+
         /// Varints of up to eight bytes are those that are read byte by byte; longer ones are left to that.
         #[test]
         fn short_varints_are_those_read_byte_by_byte(
@@ -251,12 +355,7 @@ mod tests {
         ) {
             let value = value >> unused;
             let mut bytes = Vec::new();
-            let mut rest = ((value << 1) ^ (value >> 63)) as u64;
-            while rest >= 0x80 {
-                bytes.push(rest as u8 | 0x80);
-                rest >>= 7;
-            }
-            bytes.push(rest as u8);
+            put_varint(&mut bytes, value);
             let length = bytes.len();
             bytes.extend(behind);
             let mut at = 0;

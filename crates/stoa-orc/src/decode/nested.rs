@@ -10,12 +10,13 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
+use arrow_select::filter::FilterPredicate;
 
 use super::column::{Column, Opening};
 use super::context::Context;
 use super::int_rle::IntRle;
 use super::plan::{PlanChild, PlanNode};
-use super::row_filter::RowFilter;
+use super::row_filter::{Kept, Mask, RowFilter};
 use super::validity::{Present, spread, valid_count};
 use crate::error::{Result, corrupt, exhausted};
 use crate::proto::StreamKind;
@@ -239,6 +240,25 @@ impl Child {
         }
     }
 
+    fn decode_to_filter(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match self {
+            Self::Read(column) => column.decode_to_filter(cx, rows, parent),
+            Self::Missing(_) => self.decode(cx, rows, parent),
+        }
+    }
+
+    fn finished(&self, cx: &mut Context, kept: ArrayRef) -> Result<ArrayRef> {
+        match self {
+            Self::Read(column) => column.finished(cx, kept),
+            Self::Missing(_) => Ok(kept),
+        }
+    }
+
     fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
         match self {
             Self::Read(column) if count > 0 => column.skip(cx, count),
@@ -293,9 +313,9 @@ impl StructColumn {
         Ok((arrays.collect::<Result<_>>()?, nulls))
     }
 
-    /// Decodes the next `rows` rows of a root from the first to the last one that `filter` keeps:
-    /// the columns it tests first, of the others only that span. `None` if it keeps no row.
-    pub(crate) fn decode_span(
+    /// Decodes those of the next `rows` rows of a root that `filter` keeps: the columns it tests first, as far as needed to
+    /// know that no row is kept; of the others only what lies between the first and the last one. `None` if it keeps none.
+    pub(crate) fn decode_kept(
         &mut self,
         cx: &mut Context,
         rows: usize,
@@ -303,14 +323,21 @@ impl StructColumn {
     ) -> Result<Option<(Vec<ArrayRef>, usize)>> {
         let nulls = self.present.decode(cx, rows, None)?;
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.children.len()];
-        for index in filter.columns() {
-            if let (Some(child), Some(array)) =
-                (self.children.get_mut(index), arrays.get_mut(index))
-            {
-                *array = Some(child.decode(cx, rows, nulls.as_ref())?);
+        let mut mask = Mask::All;
+        for part in filter.parts() {
+            for index in part.columns() {
+                if let (Some(child), Some(array @ None)) =
+                    (self.children.get_mut(index), arrays.get_mut(index))
+                {
+                    *array = Some(child.decode_to_filter(cx, rows, nulls.as_ref())?);
+                }
+            }
+            mask = mask.and(part.evaluate(&arrays));
+            if mask.is_none() {
+                break;
             }
         }
-        let span = filter.span(&arrays, rows);
+        let Kept { span, filter } = mask.kept(rows);
         let valid = |range: Range<usize>| {
             let nulls = nulls.as_ref().map(|nulls| nulls.slice(range.start, range.len()));
             (valid_count(range.len(), nulls.as_ref()), nulls)
@@ -318,19 +345,30 @@ impl StructColumn {
         let (before, _) = valid(0..span.start);
         let (_, nulls_of_span) = valid(span.clone());
         let (after, _) = valid(span.end..rows);
+        let kept = filter.as_ref().map_or(span.len(), FilterPredicate::count);
         let mut decoded = Vec::with_capacity(arrays.len());
         for (child, array) in self.children.iter_mut().zip(arrays) {
-            decoded.push(match array {
+            let array = match array {
                 Some(array) => array.slice(span.start, span.len()),
                 None => {
                     child.skip(cx, before)?;
-                    let array = child.decode(cx, span.len(), nulls_of_span.as_ref())?;
+                    let array = match &filter {
+                        Some(_) => {
+                            child.decode_to_filter(cx, span.len(), nulls_of_span.as_ref())?
+                        }
+                        None => child.decode(cx, span.len(), nulls_of_span.as_ref())?,
+                    };
                     child.skip(cx, after)?;
                     array
                 }
-            });
+            };
+            let array = match &filter {
+                Some(filter) => filter.filter(&array).map_err(|e| corrupt(e.to_string()))?,
+                None => array,
+            };
+            decoded.push(child.finished(cx, array)?);
         }
-        Ok((!span.is_empty()).then_some((decoded, span.len())))
+        Ok((kept > 0).then_some((decoded, kept)))
     }
 }
 

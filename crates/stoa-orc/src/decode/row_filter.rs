@@ -1,8 +1,8 @@
 //! Which rows of a batch a predicate keeps, judged by the columns that it tests.
 //!
-//! In: decoded predicate columns. Out: the span from the first to the last row that may match, so
-//! that the other columns are decoded for that span only. **Invariant:** a row that the predicate
-//! keeps is in the span; a test that is not understood keeps all rows. NULL matches no comparison.
+//! In: decoded predicate columns, one after the other. Out: which rows may match, so that the other columns are decoded for
+//! these at most. **Invariant:** a row that the predicate keeps is kept; a test that is not understood keeps all rows. NULL
+//! matches no comparison.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,9 +12,10 @@ use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray};
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
+use arrow_select::filter::{FilterBuilder, FilterPredicate};
 
 use super::plan::{Plan, PlanChild};
 use crate::predicate::{CompareOp, Literal};
@@ -23,6 +24,12 @@ use crate::prune::{Condition, Test};
 /// A predicate over the columns of a batch.
 #[derive(Debug)]
 pub(crate) struct RowFilter {
+    parts: Vec<Part>,
+}
+
+/// One of the conditions that must all hold.
+#[derive(Debug)]
+pub(crate) struct Part {
     node: Node,
     columns: Vec<usize>,
 }
@@ -36,6 +43,10 @@ enum Node {
     Test(usize, Test),
 }
 
+/// Of more than this share of the rows, all from the first to the last one are kept: to leave out the others costs more than
+/// it saves whoever gets them.
+const FILTERED_SHARE_MAX: f64 = 0.75;
+
 impl RowFilter {
     /// The filter of a condition; `None` if no column that is read is tested, so that nothing
     /// could be left out.
@@ -43,39 +54,89 @@ impl RowFilter {
         if plan.is_wrapped {
             return None;
         }
-        let mut columns = Vec::new();
-        let node = Node::new(condition, plan, &mut columns);
-        columns.sort_unstable();
-        columns.dedup();
-        // With all columns tested there is nothing to save.
-        (!columns.is_empty() && columns.len() < plan.root.children.len())
-            .then_some(Self { node, columns })
+        let conditions = match condition {
+            Condition::And(conditions) => conditions.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let part = |condition| {
+            let mut columns = Vec::new();
+            let node = Node::new(condition, plan, &mut columns);
+            columns.sort_unstable();
+            columns.dedup();
+            Part { node, columns }
+        };
+        let parts: Vec<Part> = conditions.iter().map(part).collect();
+        parts.iter().any(|part| !part.columns.is_empty()).then_some(Self { parts })
     }
 
-    /// Indexes of the columns tested.
+    /// Conditions that must all hold.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl Part {
+    /// Indexes of the columns tested, none twice.
     pub(crate) fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.columns.iter().copied()
     }
 
-    /// From the first to the last of `rows` rows that may match; `arrays` holds those tested.
-    pub(crate) fn span(&self, arrays: &[Option<ArrayRef>], rows: usize) -> Range<usize> {
-        match self.node.evaluate(arrays) {
-            Mask::All => 0..rows,
-            Mask::None => 0..0,
-            Mask::Some(mask) => {
-                let mut slices = mask.set_slices();
-                let Some((start, end)) = slices.next() else { return 0..0 };
-                start..slices.last().map_or(end, |(_, end)| end)
-            }
-        }
+    /// Which rows may match; `arrays` holds the columns tested.
+    pub(crate) fn evaluate(&self, arrays: &[Option<ArrayRef>]) -> Mask {
+        self.node.evaluate(arrays)
     }
 }
 
 /// Rows that may match.
-enum Mask {
+pub(crate) enum Mask {
     All,
     None,
     Some(BooleanBuffer),
+}
+
+/// Rows of a batch that are kept.
+pub(crate) struct Kept {
+    /// From the first to the last of them.
+    pub(crate) span: Range<usize>,
+    /// Which rows of the span they are; `None` = all.
+    pub(crate) filter: Option<FilterPredicate>,
+}
+
+impl Mask {
+    /// Rows that may match both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, _) | (_, Self::None) => Self::None,
+            (Self::All, mask) | (mask, Self::All) => mask,
+            (Self::Some(a), Self::Some(b)) => Self::Some(&a & &b),
+        }
+    }
+
+    /// Whether no row may match.
+    pub(crate) fn is_none(&self) -> bool {
+        match self {
+            Self::All => false,
+            Self::None => true,
+            Self::Some(mask) => mask.count_set_bits() == 0,
+        }
+    }
+
+    /// What is kept of `rows` rows.
+    pub(crate) fn kept(self, rows: usize) -> Kept {
+        let mask = match self {
+            Self::All => return Kept { span: 0..rows, filter: None },
+            Self::None => return Kept { span: 0..0, filter: None },
+            Self::Some(mask) => mask,
+        };
+        let mut slices = mask.set_slices();
+        let Some((start, end)) = slices.next() else { return Kept { span: 0..0, filter: None } };
+        let end = slices.last().map_or(end, |(_, end)| end);
+        let mask = mask.slice(start, end - start);
+        let few = mask.count_set_bits() as f64 <= FILTERED_SHARE_MAX * mask.len() as f64;
+        // The filter is used for each column.
+        let filter = || FilterBuilder::new(&BooleanArray::new(mask, None)).optimize().build();
+        Kept { span: start..end, filter: few.then(filter) }
+    }
 }
 
 impl Node {
@@ -105,15 +166,8 @@ impl Node {
             Self::Constant(true) => Mask::All,
             Self::Constant(false) => Mask::None,
             Self::And(parts) => {
-                let mut result = Mask::All;
-                for part in parts {
-                    result = match (result, part.evaluate(arrays)) {
-                        (Mask::None, _) | (_, Mask::None) => return Mask::None,
-                        (Mask::All, mask) | (mask, Mask::All) => mask,
-                        (Mask::Some(a), Mask::Some(b)) => Mask::Some(&a & &b),
-                    };
-                }
-                result
+                let of_parts = parts.iter().map(|part| part.evaluate(arrays));
+                of_parts.fold(Mask::All, Mask::and)
             }
             Self::Or(parts) => {
                 let mut result = Mask::None;
@@ -135,6 +189,11 @@ impl Node {
 }
 
 fn evaluate(test: &Test, array: &ArrayRef) -> Mask {
+    if let (Test::Compare(..) | Test::In(_), Some(coded)) =
+        (test, array.as_dictionary_opt::<Int32Type>())
+    {
+        return evaluate_coded(test, coded);
+    }
     let mask = match test {
         Test::IsNull => match array.nulls() {
             Some(nulls) => return Mask::Some(!nulls.inner()),
@@ -166,6 +225,26 @@ fn evaluate(test: &Test, array: &ArrayRef) -> Mask {
     }
 }
 
+/// Tests each entry once.
+fn evaluate_coded(test: &Test, coded: &DictionaryArray<Int32Type>) -> Mask {
+    let matches: Vec<bool> = match evaluate(test, coded.values()) {
+        Mask::All => return coded.nulls().map_or(Mask::All, |n| Mask::Some(n.inner().clone())),
+        Mask::None => return Mask::None,
+        Mask::Some(mask) => mask.iter().collect(),
+    };
+    // Without entries, all rows are NULL.
+    let Some(last) = matches.len().checked_sub(1) else { return Mask::None };
+    // Keys of NULLs may be anything.
+    let keys = coded.keys().values();
+    let mask = BooleanBuffer::collect_bool(keys.len(), |row| {
+        matches[(keys[row].max(0) as usize).min(last)]
+    });
+    Mask::Some(match coded.nulls() {
+        Some(nulls) => &mask & nulls.inner(),
+        None => mask,
+    })
+}
+
 fn is_plain(data_type: &DataType) -> bool {
     data_type.is_primitive()
         || matches!(data_type, DataType::Boolean | DataType::Utf8 | DataType::Utf8View)
@@ -185,12 +264,12 @@ fn compare(array: &ArrayRef, op: CompareOp, value: &Literal) -> Option<BooleanBu
         (DataType::Timestamp(TimeUnit::Nanosecond, _), Literal::TimestampMicros(v)) => {
             let values = array.as_primitive::<TimestampNanosecondType>().values();
             let v = i128::from(*v) * 1000;
-            rows(values, op, |nanos| i128::from(*nanos).cmp(&v))
+            ordered(values, op, |nanos| i128::from(*nanos), v)
         }
         (DataType::Decimal128(_, scale), Literal::Decimal(v, from)) => {
             let by = u32::try_from(i32::from(*scale) - i32::from(*from)).ok()?;
             let v = v.checked_mul(10i128.checked_pow(by)?)?;
-            rows(array.as_primitive::<Decimal128Type>().values(), op, |value| value.cmp(&v))
+            ordered(array.as_primitive::<Decimal128Type>().values(), op, |value| *value, v)
         }
         (DataType::Float32, Literal::Float(v)) => {
             floats(array.as_primitive::<Float32Type>().values(), op, *v, |value| f64::from(*value))
@@ -205,16 +284,6 @@ fn compare(array: &ArrayRef, op: CompareOp, value: &Literal) -> Option<BooleanBu
         (DataType::Utf8View, Literal::String(v)) => {
             let array = array.as_string_view();
             texts(array.len(), op, v, |row| array.value(row))
-        }
-        (DataType::Dictionary(..), Literal::String(_)) => {
-            let array = array.as_dictionary::<Int32Type>();
-            let entries = compare(array.values(), op, value)?;
-            let keys = array.keys().values();
-            let last = entries.len().checked_sub(1)?;
-            // Keys of NULLs may be anything.
-            BooleanBuffer::collect_bool(keys.len(), |row| {
-                entries.value((keys[row].max(0) as usize).min(last))
-            })
         }
         _ => return None,
     })
@@ -233,30 +302,29 @@ fn holds(op: CompareOp, ordering: Ordering) -> bool {
     }
 }
 
-fn rows<T: arrow_buffer::ArrowNativeType>(
-    values: &ScalarBuffer<T>,
+/// One loop per operator, so that each is a plain comparison.
+fn ordered<T, V: Ord + Copy>(
+    values: &[T],
     op: CompareOp,
-    order: impl Fn(&T) -> Ordering,
+    of: impl Fn(&T) -> V,
+    v: V,
 ) -> BooleanBuffer {
-    BooleanBuffer::collect_bool(values.len(), |row| holds(op, order(&values[row])))
+    let count = values.len();
+    match op {
+        CompareOp::Eq => BooleanBuffer::collect_bool(count, |row| of(&values[row]) == v),
+        CompareOp::NotEq => BooleanBuffer::collect_bool(count, |row| of(&values[row]) != v),
+        CompareOp::Lt => BooleanBuffer::collect_bool(count, |row| of(&values[row]) < v),
+        CompareOp::LtEq => BooleanBuffer::collect_bool(count, |row| of(&values[row]) <= v),
+        CompareOp::Gt => BooleanBuffer::collect_bool(count, |row| of(&values[row]) > v),
+        CompareOp::GtEq => BooleanBuffer::collect_bool(count, |row| of(&values[row]) >= v),
+    }
 }
 
-/// One loop per operator, so that each is a plain comparison.
 fn integers<T: ArrowPrimitiveType>(array: &ArrayRef, op: CompareOp, v: i64) -> BooleanBuffer
 where
     T::Native: Into<i64>,
 {
-    let values = array.as_primitive::<T>().values();
-    match op {
-        CompareOp::Eq => BooleanBuffer::collect_bool(values.len(), |row| values[row].into() == v),
-        CompareOp::Lt => BooleanBuffer::collect_bool(values.len(), |row| values[row].into() < v),
-        CompareOp::LtEq => BooleanBuffer::collect_bool(values.len(), |row| values[row].into() <= v),
-        CompareOp::Gt => BooleanBuffer::collect_bool(values.len(), |row| values[row].into() > v),
-        CompareOp::GtEq => BooleanBuffer::collect_bool(values.len(), |row| values[row].into() >= v),
-        CompareOp::NotEq => {
-            BooleanBuffer::collect_bool(values.len(), |row| values[row].into() != v)
-        }
-    }
+    ordered(array.as_primitive::<T>().values(), op, |value| (*value).into(), v)
 }
 
 /// Keeps a row if the comparison holds by IEEE 754 or by total order: engines differ in zeros and
@@ -280,5 +348,9 @@ fn texts<'a>(
     v: &str,
     value: impl Fn(usize) -> &'a str,
 ) -> BooleanBuffer {
-    BooleanBuffer::collect_bool(count, |row| holds(op, value(row).cmp(v)))
+    match op {
+        CompareOp::Eq => BooleanBuffer::collect_bool(count, |row| value(row) == v),
+        CompareOp::NotEq => BooleanBuffer::collect_bool(count, |row| value(row) != v),
+        _ => BooleanBuffer::collect_bool(count, |row| holds(op, value(row).cmp(v))),
+    }
 }

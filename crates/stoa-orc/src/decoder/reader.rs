@@ -171,7 +171,7 @@ impl Run {
         filter: Option<&RowFilter>,
     ) -> Result<Option<RecordBatch>> {
         let (arrays, rows) = match (&mut self.root, filter) {
-            (Root::Struct(root), Some(filter)) => match root.decode_span(cx, rows, filter)? {
+            (Root::Struct(root), Some(filter)) => match root.decode_kept(cx, rows, filter)? {
                 Some(decoded) => decoded,
                 None => return Ok(None),
             },

@@ -1,7 +1,7 @@
 //! Which daemon of the cluster has which part of a table in memory: reports on it are answered there.
 //!
 //! ```text
-//! report ─► all in memory here? ─► answer
+//! report ─► all in memory here? ─► answer      (not asked where it just was not)
 //!             └no─► its table is small, or it has no condition on the first sort column? ─► read, answer
 //!                     ├─► its parts have several homes? ─► each is asked for its parts; all are put together
 //!                     └─► the part's home ─► that is this daemon? ─► read, answer
@@ -15,8 +15,9 @@
 //! was acknowledged before. Answers on parts are all of the version that this daemon has looked up, of data files only; this
 //! daemon adds the rows that are in none. Who asks has checked the rights.
 
+mod cold;
+
 use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,9 +33,11 @@ use stoa_env::{clock, timer};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_ingest::{FreshRows, TableSnapshot};
 use stoa_member::{Member, ServiceKind};
-use stoa_report::{Answer, Memory, Missing, Outcome, PARTS, PartSet, Report, Reports};
+use stoa_report::{Answer, Memory, Missing, Outcome, PARTS, PartSet, Parts, Report, Reports};
 use stoa_table::Table;
 use uuid::Uuid;
+
+use self::cold::{Cold, Needs};
 
 /// After this long without an answer of the home, the report is answered here as well.
 const HEDGE_AFTER: Duration = Duration::from_millis(300);
@@ -81,6 +84,7 @@ pub(crate) struct Homes {
     origin: Instant,
     placed: Mutex<HashMap<Uuid, Placed>>,
     hot: Mutex<HotBuckets>,
+    cold: Cold,
     /// Nanoseconds since the origin at which memory is to be asked whether it has room.
     room_asked_at: AtomicU64,
     busy: RwLock<HashMap<DaemonId, Arc<Busy>>>,
@@ -104,6 +108,15 @@ struct Busy {
     in_flight: AtomicU64,
     /// Nanoseconds since the origin until which it is not asked.
     avoided_until: AtomicU64,
+}
+
+/// What a report on a table that is shared needs.
+struct Asks {
+    first_sort_column: i32,
+    parts: Parts,
+    /// Bytes of one part in files, about.
+    part_bytes: u64,
+    needs: Needs,
 }
 
 /// Where a report is answered.
@@ -154,6 +167,7 @@ impl Homes {
             origin: clock::monotonic(),
             placed: Mutex::default(),
             hot: Mutex::new(HotBuckets::new(HotOptions::default())),
+            cold: Cold::new(),
             room_asked_at: AtomicU64::new(0),
             busy: RwLock::default(),
             asked: AtomicU64::new(0),
@@ -190,17 +204,39 @@ impl Homes {
         memory: &dyn Memory,
     ) -> Result<Option<Answer>> {
         let (table, fresh) = (&snapshot.table, &snapshot.fresh);
-        match reports.run_reading(table, fresh, report, memory, Missing::Leave).await? {
-            Outcome::Done(answer) => return Ok(Some(answer)),
-            Outcome::Beyond => return Ok(None),
-            Outcome::Cold => {}
+        // Boxed: most reports need none of what is boxed here, and are not to make room for it.
+        let known = match self.cold.knows_any(self.now()) {
+            true => Box::pin(self.asks(reports, table, report)).await?,
+            false => None,
+        };
+        let is_cold = known.as_ref().is_some_and(|asks| self.cold.knows(asks.needs, self.now()));
+        if !is_cold {
+            match reports.run_reading(table, fresh, report, memory, Missing::Leave).await? {
+                Outcome::Done(answer) => return Ok(Some(answer)),
+                Outcome::Beyond => return Ok(None),
+                Outcome::Cold => {}
+            }
         }
-        // Boxed: most reports end above, and are not to make room for this.
         Box::pin(async {
             let here = reports.run_within(table, fresh, report, memory);
-            match self.route(reports, table, report).await? {
-                Route::Here => here.await,
-                Route::To(daemon) => self.ask(daemon, table, report, here).await,
+            let asks = match known {
+                Some(known) => Some(known),
+                None => self.asks(reports, table, report).await?,
+            };
+            let Some(asks) = asks else { return here.await };
+            self.ask_for_room(reports);
+            match self.route(table, report, &asks) {
+                Route::Here => {
+                    let answer = here.await;
+                    self.note_reads(table, &asks, &answer);
+                    answer
+                }
+                Route::To(daemon) => {
+                    self.cold.note(asks.needs, self.now());
+                    let answer = self.ask(daemon, table, report, here).await;
+                    self.note_reads(table, &asks, &answer);
+                    answer
+                }
                 Route::ToAll(split) => {
                     match self.in_parts(reports, snapshot, report, memory, split).await {
                         Some(answer) => Ok(answer),
@@ -212,31 +248,50 @@ impl Homes {
         .await
     }
 
-    /// Where a report that is not in memory is to be answered.
-    async fn route(&self, reports: &Reports, table: &Table, report: &Report) -> Result<Route> {
+    /// What a report needs that another daemon may have in memory; `None` where it is to be answered here anyway.
+    async fn asks(
+        &self,
+        reports: &Reports,
+        table: &Table,
+        report: &Report,
+    ) -> Result<Option<Asks>> {
         if self.member.is_alone() {
-            return Ok(Route::Here);
+            return Ok(None);
         }
         let bytes = reports.table_bytes(table).await?;
         if bytes < self.bytes_min {
-            return Ok(Route::Here);
+            return Ok(None);
         }
-        let Some(first_sort_column) = table.first_sort_column() else { return Ok(Route::Here) };
-        let Some(parts) = reports.parts(table, report, first_sort_column).await? else {
-            return Ok(Route::Here);
-        };
-        self.ask_for_room(reports);
-        Ok(match self.home_of(table.uuid(), &parts, bytes / u64::from(PARTS)) {
+        let Some(first_sort_column) = table.first_sort_column() else { return Ok(None) };
+        let parts = reports.parts(table, report, first_sort_column).await?;
+        Ok(parts.map(|parts| {
+            let needs = self.cold.needs(table.uuid(), report, first_sort_column, parts.first());
+            Asks { first_sort_column, parts, part_bytes: bytes / u64::from(PARTS), needs }
+        }))
+    }
+
+    /// Where a report that is not in memory is to be answered.
+    fn route(&self, table: &Table, report: &Report, asks: &Asks) -> Route {
+        match self.home_of(table.uuid(), asks) {
             Home::Here => Route::Here,
             Home::Other(daemon) => Route::To(daemon),
             Home::Several => {
-                let partial = report.partial();
-                let split = partial.and_then(|partial| {
-                    self.split(table.uuid(), parts, first_sort_column, partial)
-                });
+                let split =
+                    report.partial().and_then(|partial| self.split(table.uuid(), asks, partial));
                 split.map_or(Route::Here, Route::ToAll)
             }
-        })
+        }
+    }
+
+    /// Notes that a report had to be read, though its part has a home.
+    fn note_reads(&self, table: &Table, asks: &Asks, answer: &Result<Option<Answer>>) {
+        if let Ok(Some(answer)) = answer
+            && answer.work.chunk_misses > 0
+        {
+            let table = TableId(table.uuid().into_bytes());
+            let event = HotEvent::Read { table, bucket: asks.parts.first() };
+            self.hot.lock().on(event, self.now());
+        }
     }
 
     fn ask_for_room(&self, reports: &Reports) {
@@ -248,20 +303,21 @@ impl Homes {
         }
     }
 
-    fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>, bytes: u64) -> Home {
+    fn home_of(&self, table: Uuid, asks: &Asks) -> Home {
         let placement = self.placement(table);
-        let (first, me) = (*parts.start(), self.member.id());
+        let (first, me) = (asks.parts.first(), self.member.id());
         let Some(home) = placement.homes(first).first() else { return Home::Here };
         // The rows of an account may lie on both sides of a border. Of a report over more, one daemon must have all
         // parts, else none is better than this one.
-        let is_wide = parts.end() - first > 1;
-        if is_wide && !parts.clone().all(|part| placement.homes(part).first() == Some(home)) {
+        let is_wide = asks.parts.iter().nth(2).is_some();
+        if is_wide && !asks.parts.iter().all(|part| placement.homes(part).first() == Some(home)) {
             return Home::Several;
         }
         let now = self.now();
         let id = TableId(table.into_bytes());
         let count = {
             let mut hot = self.hot.lock();
+            let bytes = asks.part_bytes;
             hot.on(HotEvent::Requests { table: id, bucket: first, count: 1, bytes }, now);
             hot.homes(id, first)
         };
@@ -286,18 +342,12 @@ impl Homes {
     }
 
     /// Shares the parts of a report among their homes; `None` where these are too many.
-    fn split(
-        &self,
-        table: Uuid,
-        parts: RangeInclusive<u32>,
-        first_sort_column: i32,
-        partial: Report,
-    ) -> Option<Split> {
+    fn split(&self, table: Uuid, asks: &Asks, partial: Report) -> Option<Split> {
         let (placement, me, now) = (self.placement(table), self.member.id(), self.now());
-        let mut split =
-            Split { partial, first_sort_column, here: PartSet::default(), there: BTreeMap::new() };
+        let (first_sort_column, here) = (asks.first_sort_column, PartSet::default());
+        let mut split = Split { partial, first_sort_column, here, there: BTreeMap::new() };
         let mut is_open: HashMap<DaemonId, bool> = HashMap::new();
-        for part in parts {
+        for part in asks.parts.iter() {
             let home = placement.homes(part).first().copied().filter(|home| {
                 *home != me
                     && *is_open.entry(*home).or_insert_with(|| self.open(*home, now).is_some())

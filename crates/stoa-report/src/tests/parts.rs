@@ -82,7 +82,7 @@ async fn answers_on_parts_are_put_together_to_that_on_all() {
         // Those of which the report is said to be, and no other, have a daemon.
         let all = whole.parts(&home.table, &asked, account).await.unwrap().unwrap();
         let mut parts = [PartSet::default(); 3];
-        all.for_each(|part| parts[random.random_range(0..3)].insert(part));
+        all.iter().for_each(|part| parts[random.random_range(0..3)].insert(part));
         let partial = asked.partial().unwrap();
         let mut answers = Vec::new();
         for (daemon, parts) in daemons.iter().zip(&parts) {
