@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use stoa_error::{Error, Place, Result};
@@ -142,8 +142,9 @@ pub(crate) async fn read_chunks(
         by_stripe.entry(place.stripe as usize).or_default().insert(place.group as usize);
     }
     let Some(stripes) = span(&by_stripe) else { return Ok(Chunks::new()) };
+    let schema = projected(table, columns)?;
     let mut options = tail
-        .options(projected(table, columns)?)
+        .options(coded(&schema))
         .with_batch_rows(BATCH_ROWS)
         .with_align_to_row_groups(true)
         .with_stripes(stripes.clone());
@@ -228,6 +229,18 @@ pub(crate) fn projected(table: &Schema, columns: &[&Column]) -> Result<SchemaRef
     };
     let fields = columns.iter().map(field).collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The same, texts as codes of a dictionary, where files have them so: chunks keep codes, too.
+fn coded(schema: &Schema) -> SchemaRef {
+    let field = |field: &FieldRef| match field.data_type() {
+        DataType::Utf8 => {
+            let codes = DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into());
+            Arc::new(field.as_ref().clone().with_data_type(codes))
+        }
+        _ => Arc::clone(field),
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 fn decoder(file: &ScanFile, metadata: &Arc<FileMetadata>, options: ReadOptions) -> Result<Decoder> {

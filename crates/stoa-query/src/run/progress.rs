@@ -19,6 +19,7 @@ use crate::run::spread::DoneByDaemon;
 /// Counters of one query.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    number: Number,
     pub(crate) rows: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
     pub(crate) requests: AtomicU64,
@@ -41,6 +42,17 @@ pub(crate) struct Progress {
     elsewhere: Elsewhere,
 }
 
+/// Tells queries of this process apart.
+#[derive(Debug)]
+struct Number(u64);
+
+impl Default for Number {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// What other daemons have done of the query, as they last told.
 #[derive(Debug, Default)]
 struct Elsewhere {
@@ -52,6 +64,11 @@ struct Elsewhere {
 }
 
 impl Progress {
+    /// A number that no other query of this process has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.0
+    }
+
     /// Notes whether the query waits for an executor.
     pub(crate) fn set_queued(&self, queued: bool) {
         self.queued.store(queued, Ordering::Relaxed);

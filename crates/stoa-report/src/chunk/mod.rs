@@ -19,7 +19,7 @@ use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType,
 };
-use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
@@ -115,6 +115,59 @@ impl Codes {
             .then(|| Self { codes, texts: different.into_iter().map(Some).collect() })
     }
 
+    /// The same of the entries of a dictionary, of which each is looked at once.
+    fn of_entries(entries: &StringArray, keys: &Int32Array) -> Option<Self> {
+        const UNSEEN: u16 = u16::MAX;
+        let mut code_of_entry = vec![UNSEEN; entries.len()];
+        // Nothing says that all entries differ.
+        let mut places: HashMap<&str, u8, foldhash::fast::RandomState> = HashMap::default();
+        let mut different: Vec<&str> = Vec::new();
+        let mut code_of = |entry: usize| {
+            let code = code_of_entry.get_mut(entry)?;
+            if *code == UNSEEN {
+                let text = entries.value(entry);
+                let known = places.get(text).copied();
+                *code = u16::from(match known {
+                    Some(known) => known,
+                    None => {
+                        let new = u8::try_from(different.len()).ok()?;
+                        different.push(text);
+                        places.insert(text, new);
+                        new
+                    }
+                });
+            }
+            Some(*code as u8)
+        };
+        let codes: Vec<u8> = match keys.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => {
+                let codes = keys.values().iter().map(|key| code_of(usize::try_from(*key).ok()?));
+                codes.collect::<Option<_>>()?
+            }
+            Some(nulls) => {
+                // What is at NULLs does not matter.
+                let mut codes = vec![0; keys.len()];
+                for row in nulls.valid_indices() {
+                    codes[row] = code_of(usize::try_from(keys.value(row)).ok()?)?;
+                }
+                codes
+            }
+        };
+        (!different.is_empty())
+            .then(|| Self { codes, texts: different.into_iter().map(Some).collect() })
+    }
+
+    /// The place of each text in their order.
+    fn ranks(&self) -> Vec<u8> {
+        let mut order: Vec<usize> = (0..self.texts.len()).collect();
+        order.sort_by_key(|text| self.texts.value(*text).as_bytes());
+        let mut ranks = vec![0; order.len()];
+        for (rank, text) in order.into_iter().enumerate() {
+            ranks[text] = rank as u8;
+        }
+        ranks
+    }
+
     /// The text of a row.
     pub(crate) fn text(&self, row: usize) -> &str {
         self.texts.value(usize::from(self.codes[row]))
@@ -177,6 +230,7 @@ impl Chunk {
                 Values::Wide(array.as_primitive::<Decimal128Type>().values().clone())
             }
             DataType::Utf8 => Values::Text(array.as_string::<i32>().clone()),
+            DataType::Dictionary(..) => coded(array.as_dictionary_opt::<Int32Type>()?)?,
             DataType::Float64 => {
                 Values::Floats(array.as_primitive::<Float64Type>().values().clone())
             }
@@ -213,12 +267,16 @@ impl Chunk {
     pub(crate) fn compact(self) -> Self {
         // A slice would keep the whole of what it was cut from: what is not packed is copied.
         let bits = |bits: &BooleanBuffer| bits.iter().collect::<BooleanBuffer>();
+        let nulls = self.nulls.as_ref();
         let values = match &self.values {
             Values::Ints(Ints::Bits(values)) => Values::Ints(Ints::Bits(bits(values))),
-            Values::Ints(ints) => packed(self.rows, |row| Some(ints.get(row)), &self.nulls)
-                .unwrap_or_else(|| self.values.clone()),
-            Values::Wide(wide) => packed(self.rows, |row| wide[row].try_into().ok(), &self.nulls)
-                .unwrap_or_else(|| Values::Wide(wide.iter().copied().collect())),
+            Values::Ints(Ints::Int32(values)) => packed(values, |value| i64::from(*value), nulls),
+            Values::Ints(Ints::Int64(values)) => packed(values, |value| *value, nulls),
+            Values::Ints(packed) => Values::Ints(packed.clone()),
+            Values::Wide(wide) => match narrow(wide, nulls) {
+                Some(narrow) => packed(&narrow, |value| *value, nulls),
+                None => Values::Wide(wide.iter().copied().collect()),
+            },
             Values::Text(text) => match Codes::of(text) {
                 Some(codes) => Values::Codes(codes),
                 None => Values::Text(text.iter().collect()),
@@ -406,32 +464,58 @@ fn int64(values: &ScalarBuffer<i64>) -> Values {
     Values::Ints(Ints::Int64(values.clone()))
 }
 
-/// Numbers as distances from the least; `None` where a value has more than 64 bits.
-fn packed(
-    rows: usize,
-    value: impl Fn(usize) -> Option<i64>,
-    nulls: &Option<NullBuffer>,
-) -> Option<Values> {
-    let is_value = |row: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row));
-    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-    for row in (0..rows).filter(is_value) {
-        let value = value(row)?;
-        least = least.min(value);
-        greatest = greatest.max(value);
+/// Numbers as distances from the least.
+fn packed<T>(
+    values: &[T],
+    number: impl Fn(&T) -> i64 + Copy,
+    nulls: Option<&NullBuffer>,
+) -> Values {
+    fn wider((least, greatest): (i64, i64), value: i64) -> (i64, i64) {
+        (least.min(value), greatest.max(value))
     }
+    let none = (i64::MAX, i64::MIN);
+    let (least, greatest) = match nulls {
+        None => values.iter().map(number).fold(none, wider),
+        Some(nulls) => nulls.valid_indices().map(|row| number(&values[row])).fold(none, wider),
+    };
     let base = if least > greatest { 0 } else { least };
     let spread = greatest.checked_sub(base).unwrap_or(i64::MAX);
     // At NULLs the distance is cut to whatever fits.
-    let distance = |row: usize| value(row).unwrap_or(base).wrapping_sub(base);
-    Some(Values::Ints(if spread <= i64::from(u8::MAX) {
-        Ints::Packed8 { base, distances: (0..rows).map(|row| distance(row) as u8).collect() }
+    let distances = values.iter().map(|value| number(value).wrapping_sub(base));
+    Values::Ints(if spread <= i64::from(u8::MAX) {
+        Ints::Packed8 { base, distances: distances.map(|distance| distance as u8).collect() }
     } else if spread <= i64::from(u16::MAX) {
-        Ints::Packed16 { base, distances: (0..rows).map(|row| distance(row) as u16).collect() }
+        Ints::Packed16 { base, distances: distances.map(|distance| distance as u16).collect() }
     } else if spread <= i64::from(u32::MAX) {
-        Ints::Packed32 { base, distances: (0..rows).map(|row| distance(row) as u32).collect() }
+        Ints::Packed32 { base, distances: distances.map(|distance| distance as u32).collect() }
     } else {
-        Ints::Int64((0..rows).map(|row| value(row).unwrap_or(0)).collect())
-    }))
+        Ints::Int64(values.iter().map(number).collect())
+    })
+}
+
+/// In 64 bits, if they fit; at NULLs anything does.
+fn narrow(values: &[i128], nulls: Option<&NullBuffer>) -> Option<Vec<i64>> {
+    let fits = |value: &i128| i128::from(*value as i64) == *value;
+    let all_fit = match nulls {
+        // All of them in one loop without an end in between.
+        None => values.iter().fold(true, |all, value| all & fits(value)),
+        Some(nulls) => nulls.valid_indices().all(|row| fits(&values[row])),
+    };
+    all_fit.then(|| values.iter().map(|value| *value as i64).collect())
+}
+
+/// Texts of a dictionary. `None` where it has no texts.
+fn coded(array: &DictionaryArray<Int32Type>) -> Option<Values> {
+    let entries = array.values().as_string_opt::<i32>()?;
+    let keys = array.keys();
+    // A file without dictionaries gives one with an entry for each row.
+    if entries.len() < array.len()
+        && let Some(codes) = Codes::of_entries(entries, keys)
+    {
+        return Some(Values::Codes(codes));
+    }
+    let texts = arrow_select::take::take(entries, keys, None).ok()?;
+    Some(Values::Text(texts.as_string_opt::<i32>()?.clone()))
 }
 
 /// Rows after the first of a run that are looked at one by one.
@@ -479,7 +563,9 @@ fn order_of(values: &Values, rows: usize) -> Option<Order> {
             Order::of(rows, |row| texts.value(row).as_bytes() < texts.value(row - 1).as_bytes())
         }
         Values::Codes(codes) => {
-            Order::of(rows, |row| codes.text(row).as_bytes() < codes.text(row - 1).as_bytes())
+            let ranks = codes.ranks();
+            let rank = |row: usize| ranks[usize::from(codes.codes[row])];
+            Order::of(rows, |row| rank(row) < rank(row - 1))
         }
         Values::Ints(Ints::Bits(_)) | Values::Floats(_) => None,
     }
@@ -498,6 +584,36 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    proptest! {
+        /// Texts of a dictionary, which may have entries twice, make the chunk that the same texts make by themselves.
+        #[test]
+        fn texts_of_a_dictionary_are_those_that_rows_have(
+            entries in proptest::collection::vec("[ab]{0,3}|[a-z]{3}", 1..400),
+            keys in proptest::collection::vec(proptest::option::weighted(0.9, any::<u16>()), 1..600),
+        ) {
+            let keys = keys.into_iter().map(|key| key.map(|key| i32::from(key) % entries.len() as i32));
+            let keys: Int32Array = keys.collect();
+            let values = StringArray::from_iter_values(&entries);
+            let texts = keys.iter().map(|key| Some(entries[key? as usize].as_str()));
+            let plain = chunk(texts.collect::<StringArray>()).compact();
+            let coded = chunk(DictionaryArray::new(keys.clone(), std::sync::Arc::new(values))).compact();
+            prop_assert_eq!(coded.rows(), plain.rows());
+            for row in 0..plain.rows() {
+                prop_assert_eq!(coded.is_null(row), plain.is_null(row));
+                if !plain.is_null(row) {
+                    prop_assert_eq!(coded.text(row), plain.text(row));
+                }
+            }
+            prop_assert_eq!(
+                matches!(coded.values, Values::Codes(_)),
+                matches!(plain.values, Values::Codes(_))
+            );
+            for (from, to) in [(0, coded.rows()), (coded.rows() / 3, coded.rows() / 2)] {
+                prop_assert_eq!(coded.ascends_in(&(from..to)), plain.ascends_in(&(from..to)));
+            }
+        }
+    }
 
     #[test]
     fn small_ranges_take_little_memory() {

@@ -65,16 +65,20 @@ impl ChunkScan {
 }
 
 impl Reports {
-    /// Whether a scan of `files` is to go through chunks. It is if all of its columns have been scanned before and
-    /// there is room for them beside what reports keep: what is scanned once, or is too large, would only pass
-    /// through. Counts as a scan of these columns.
-    pub fn admits(&self, scan: &ChunkScan, files: &[Arc<ScanFile>]) -> bool {
+    /// Whether a scan of `files` is to go through chunks. It is if all of its columns have been scanned before, by another
+    /// statement than the one of this number, and there is room for them beside what reports keep: what is scanned once, or
+    /// is too large, would only pass through. Counts as a scan of these columns.
+    pub fn admits(&self, scan: &ChunkScan, files: &[Arc<ScanFile>], statement: u64) -> bool {
         let rows = files.iter().map(|file| file.rows).sum();
         let can_be = !files.is_empty()
             && scan.columns.iter().all(|column| kind_of(&column.data_type).is_some());
         can_be
             && scan.bytes(rows) <= self.cache.scan_bytes_max()
-            && self.seen.again(scan.table.uuid(), scan.columns.iter().map(|c| c.field_id))
+            && self.seen.again(
+                scan.table.uuid(),
+                scan.columns.iter().map(|c| c.field_id),
+                statement,
+            )
     }
 
     /// Begins to scan a plain file: of `parts` about equal runs of its stripes, the one numbered `part`. `None` where

@@ -383,7 +383,9 @@ async fn answers_are_right_without_any_room() {
         assert_eq!(found.columns(), expected.columns());
     }
     assert_eq!(reports.cache_status().bytes, 0);
-    assert!(!reports.admits(&scan, &home.files), "there is no room");
+    for statement in 0..2 {
+        assert!(!reports.admits(&scan, &home.files, statement), "there is no room");
+    }
 }
 
 #[tokio::test]
@@ -391,15 +393,20 @@ async fn columns_are_kept_from_the_second_scan_on() {
     let home = Home::new(2, 3_000).await;
     let reports = Arc::new(crate::tests::reports());
     let scan = |names: &[&str]| scan_of(&home, names, ScanFilter::All(Vec::new()));
-    assert!(!reports.admits(&scan(&["account", "clicks"]), &home.files));
-    assert!(reports.admits(&scan(&["clicks"]), &home.files));
-    assert!(!reports.admits(&scan(&["clicks", "region"]), &home.files));
-    assert!(reports.admits(&scan(&["clicks", "region"]), &home.files));
+    let admits = |names: &[&str], statement| reports.admits(&scan(names), &home.files, statement);
+    assert!(!admits(&["account", "clicks"], 1));
+    assert!(!admits(&["account", "clicks"], 1), "the same statement again");
+    assert!(admits(&["clicks"], 2));
+    assert!(admits(&["clicks"], 1), "another one has scanned it meanwhile");
+    assert!(!admits(&["clicks", "region"], 3));
+    assert!(!admits(&["clicks", "region"], 3));
+    assert!(admits(&["clicks", "region"], 4));
     let small = ReportOptions { cache_bytes_max: 50_000, ..ReportOptions::default() };
     let small = Reports::new(small);
-    for _ in 0..3 {
-        assert!(!small.admits(&scan(&["clicks", "region"]), &home.files), "too large to be kept");
+    for statement in 0..3 {
+        let wanted = scan(&["clicks", "region"]);
+        assert!(!small.admits(&wanted, &home.files, statement), "too large to be kept");
     }
     reports.clear();
-    assert!(!reports.admits(&scan(&["clicks"]), &home.files));
+    assert!(!admits(&["clicks"], 5));
 }

@@ -40,7 +40,8 @@ impl OrcScanExec {
             .filter(|split| split.part == 0 && split.file.is_plain())
             .map(|split| Arc::clone(&split.file))
             .collect();
-        self.table.reports.admits(&scan, &files).then(|| Arc::new(scan))
+        let statement = self.progress.read().number();
+        self.table.reports.admits(&scan, &files, statement).then(|| Arc::new(scan))
     }
 }
 
