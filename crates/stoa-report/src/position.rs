@@ -77,6 +77,11 @@ impl Parts {
         part(self.last_group, self.groups)
     }
 
+    /// How many parts of the table have rows, at least one.
+    pub fn with_rows(&self) -> u32 {
+        u32::try_from(self.groups).unwrap_or(PARTS).clamp(1, PARTS)
+    }
+
     /// All of them, which ascend; none twice.
     pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
         let Self { first_group, last_group, groups } = *self;

@@ -206,7 +206,8 @@ impl Homes {
         let (table, fresh) = (&snapshot.table, &snapshot.fresh);
         // Boxed: most reports need none of what is boxed here, and are not to make room for it.
         let known = match self.cold.knows_any(self.now()) {
-            true => Box::pin(self.asks(reports, table, report)).await?,
+            // What is in memory is answered even if this cannot be told now.
+            true => Box::pin(self.asks(reports, table, report)).await.unwrap_or_default(),
             false => None,
         };
         let is_cold = known.as_ref().is_some_and(|asks| self.cold.knows(asks.needs, self.now()));
@@ -266,7 +267,8 @@ impl Homes {
         let parts = reports.parts(table, report, first_sort_column).await?;
         Ok(parts.map(|parts| {
             let needs = self.cold.needs(table.uuid(), report, first_sort_column, parts.first());
-            Asks { first_sort_column, parts, part_bytes: bytes / u64::from(PARTS), needs }
+            let part_bytes = bytes / u64::from(parts.with_rows());
+            Asks { first_sort_column, parts, part_bytes, needs }
         }))
     }
 

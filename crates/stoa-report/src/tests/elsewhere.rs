@@ -55,6 +55,7 @@ async fn all_daemons_find_the_same_parts() {
         let asked = report(&home.table, low, high);
         let parts = one.parts(&home.table, &asked, account).await.unwrap().unwrap();
         assert_eq!(parts.iter().last(), Some(parts.last()));
+        assert_eq!(parts.with_rows(), 50);
         parts.iter().collect::<Vec<u32>>()
     };
     // A file of 50 row groups: no number between theirs is a part.
