@@ -128,6 +128,7 @@ pub(crate) async fn read_chunks(
     groups: &[u32],
     columns: &[&Column],
     table: &Schema,
+    kept: bool,
 ) -> Result<Chunks> {
     let place = |group: &u32| {
         let place = tail.groups.get(*group as usize).copied();
@@ -167,7 +168,8 @@ pub(crate) async fn read_chunks(
         }
         for (column, array) in columns.iter().zip(batch.columns()) {
             let chunk = as_chunk(array, file)?;
-            chunks.insert((*group, column.field_id), Arc::new(chunk.compact()));
+            let chunk = if kept { chunk.compact() } else { chunk.packed() };
+            chunks.insert((*group, column.field_id), Arc::new(chunk));
         }
         // Decoding is work: others on this thread have their turn.
         tokio::task::yield_now().await;

@@ -50,6 +50,6 @@ impl Numbers {
     }
 }
 
-fn is_remote(location: &str) -> bool {
+pub(crate) fn is_remote(location: &str) -> bool {
     location.contains("://") && !location.starts_with("file:")
 }

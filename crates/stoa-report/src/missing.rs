@@ -303,7 +303,7 @@ impl Reports {
         }
         let reader = work.file.reader(metrics);
         let (file, schema) = (&work.file.file, table.schema());
-        let chunks = read_chunks(&reader, file, &work.tail, groups, columns, &schema).await?;
+        let chunks = read_chunks(&reader, file, &work.tail, groups, columns, &schema, true).await?;
         for ((group, field), chunk) in &chunks {
             let key = Key::Chunk { file: work.file.number, group: *group, field: *field };
             self.cache.put_chunk(key, chunk.clone());

@@ -215,7 +215,7 @@ impl OrcScanExec {
             batch_rows: self.batch_rows,
             metrics,
             progress: Arc::clone(&self.progress.read()),
-            chunks: self.chunks.get_or_init(|| self.chunk_scan()).clone(),
+            chunks: self.chunks.get_or_init(|| self.chunk_scan(false)).clone(),
         }
     }
 

@@ -265,6 +265,11 @@ impl Chunk {
     /// The same values in as little memory as allows random access, for keeping; knows whether
     /// they ascend.
     pub(crate) fn compact(self) -> Self {
+        self.packed().indexed()
+    }
+
+    /// The same values in as little memory as allows random access, for looking at all of them once.
+    pub(crate) fn packed(self) -> Self {
         // A slice would keep the whole of what it was cut from: what is not packed is copied.
         let bits = |bits: &BooleanBuffer| bits.iter().collect::<BooleanBuffer>();
         let nulls = self.nulls.as_ref();
@@ -285,7 +290,8 @@ impl Chunk {
             Values::Floats(values) => Values::Floats(values.iter().copied().collect()),
         };
         let nulls = self.nulls.as_ref().map(|nulls| NullBuffer::new(bits(nulls.inner())));
-        Self { values, nulls, ..self }.indexed()
+        let packed = Self { values, nulls, ..self };
+        Self { ends: packed.find_ends(), ..packed }
     }
 
     /// With what makes finding and adding up quick.
@@ -302,8 +308,7 @@ impl Chunk {
             (Values::Ints(Ints::Int64(values)), _) => Some(Totals::of(values)),
             _ => None,
         };
-        let ends = self.find_ends();
-        Self { order, totals, ends, ..self }
+        Self { order, totals, ..self }
     }
 
     /// Whether values ascend in a range of rows and none is NULL; false where nobody looked.

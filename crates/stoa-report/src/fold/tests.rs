@@ -477,6 +477,7 @@ async fn rows_of_files_are_grouped_as_they_are() {
         filter: ScanFilter::All(Vec::new()),
         batch_rows: 700,
         judges: Vec::new(),
+        keeps: true,
     });
     let fold = Fold {
         conditions: vec![],

@@ -1,7 +1,7 @@
 //! The scan of one file, or a part of it.
 //!
 //! In: the file's row groups and their bounds, columns, a filter. Out: batches, one row group after the other. Chunks
-//! come from the cache or are read and kept there, those of judged columns first.
+//! come from the cache or are read, and kept there if the scan says so, those of judged columns first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ use crate::zones::Zones;
 
 /// Rows of the row groups that are looked up, and read, together.
 const ROWS_AT_ONCE: usize = 256 << 10;
+
+/// The same where they are not kept: no more than are looked at before others are read.
+const ROWS_AT_ONCE_PASSING: usize = 64 << 10;
 
 /// A scan of a file: batch by batch.
 pub struct FileScan {
@@ -199,10 +202,11 @@ impl FileScan {
     async fn look_at_more(&mut self) -> Result<()> {
         let scan = Arc::clone(&self.scan);
         let filter = self.filter_now();
+        let rows_at_once = if scan.keeps { ROWS_AT_ONCE } else { ROWS_AT_ONCE_PASSING };
         let mut groups = Vec::new();
         let mut rows = 0;
         while let Some(group) = self.groups.front().copied()
-            && rows < ROWS_AT_ONCE
+            && rows < rows_at_once
         {
             self.groups.pop_front();
             self.work.row_groups_total += 1;
@@ -324,14 +328,17 @@ impl FileScan {
         let missing = groups.iter().zip(&found).filter(|(_, found)| found.is_none());
         let missing: Vec<u32> = missing.map(|(group, _)| *group).collect();
         self.work.chunk_hits += ((groups.len() - missing.len()) * columns.len()) as u64;
-        self.work.chunk_misses += (missing.len() * columns.len()) as u64;
+        if scan.keeps {
+            self.work.chunk_misses += (missing.len() * columns.len()) as u64;
+        }
         if !missing.is_empty() {
             let reader = self.file.reader(&self.metrics);
             let schema = scan.table.schema();
             let (of, tail) = (&self.file.file, &self.tail);
-            let read = read_chunks(&reader, of, tail, &missing, &columns, &schema).await;
+            let read =
+                read_chunks(&reader, of, tail, &missing, &columns, &schema, scan.keeps).await;
             let read = read.map_err(|error| self.reports.noting_change(error, &self.file))?;
-            for ((group, field), chunk) in &read {
+            for ((group, field), chunk) in read.iter().filter(|_| scan.keeps) {
                 let key = Key::Chunk { file, group: *group, field: *field };
                 cache.put_scanned(key, Arc::clone(chunk));
             }

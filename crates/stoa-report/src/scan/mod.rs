@@ -32,6 +32,7 @@ pub use filter::ScanFilter;
 pub use judge::RowJudge;
 pub use members::Members;
 
+use crate::identity::is_remote;
 use crate::report::{Column, ValueKind, kind_of};
 use crate::reports::Reports;
 
@@ -50,6 +51,8 @@ pub struct ChunkScan {
     pub batch_rows: usize,
     /// What may become known while the scan runs.
     pub judges: Vec<Arc<dyn RowJudge>>,
+    /// Whether chunks that are read are kept ([`Reports::admits`]).
+    pub keeps: bool,
 }
 
 impl ChunkScan {
@@ -69,16 +72,26 @@ impl Reports {
     /// statement than the one of this number, and there is room for them beside what reports keep: what is scanned once, or
     /// is too large, would only pass through. Counts as a scan of these columns.
     pub fn admits(&self, scan: &ChunkScan, files: &[Arc<ScanFile>], statement: u64) -> bool {
-        let rows = files.iter().map(|file| file.rows).sum();
-        let can_be = !files.is_empty()
-            && scan.columns.iter().all(|column| kind_of(&column.data_type).is_some());
-        can_be
-            && scan.bytes(rows) <= self.cache.scan_bytes_max()
+        self.has_room(scan, files)
             && self.seen.again(
                 scan.table.uuid(),
                 scan.columns.iter().map(|c| c.field_id),
                 statement,
             )
+    }
+
+    /// Whether a scan that is not admitted may go through chunks that are not kept, for who has a use for packed and coded
+    /// values: of files that are near, since little is asked for at a time.
+    pub fn passes(&self, scan: &ChunkScan, files: &[Arc<ScanFile>]) -> bool {
+        self.has_room(scan, files) && !files.iter().any(|file| is_remote(&file.location))
+    }
+
+    /// Whether chunks of all columns can be, and would find room.
+    fn has_room(&self, scan: &ChunkScan, files: &[Arc<ScanFile>]) -> bool {
+        let rows = files.iter().map(|file| file.rows).sum();
+        let can_be = !files.is_empty()
+            && scan.columns.iter().all(|column| kind_of(&column.data_type).is_some());
+        can_be && scan.bytes(rows) <= self.cache.scan_bytes_max()
     }
 
     /// Begins to scan a plain file: of `parts` about equal runs of its stripes, the one numbered `part`. `None` where

@@ -290,6 +290,7 @@ fn scan_of(home: &Home, names: &[&str], filter: ScanFilter) -> Arc<ChunkScan> {
         filter,
         batch_rows: 700,
         judges: Vec::new(),
+        keeps: true,
     })
 }
 
@@ -355,6 +356,39 @@ async fn a_scan_gives_the_rows_of_the_files_and_reads_them_once() {
     while rows.next().await.unwrap().is_some() {}
     let work = rows.take_work();
     assert_eq!((work.chunk_hits, work.chunk_misses, metrics.counts().requests), (6 * 4, 0, 0));
+}
+
+#[tokio::test]
+async fn what_passes_is_not_kept() {
+    let home = Home::new(3, 5_500).await;
+    let reports = Arc::new(crate::tests::reports());
+    let names = ["region", "account", "clicks", "part"];
+    let account = Condition { column: 1, test: Test::Between(90, 4_100) };
+    let scan = scan_of(&home, &names, ScanFilter::Test(account));
+    let passing = Arc::new(ChunkScan { keeps: false, ..scan.as_ref().clone() });
+    let expected = expected(&home, &names, |account, _| (90..=4_100).contains(&account));
+    for _ in 0..2 {
+        let found = all_rows(&reports, &passing, &home).await;
+        assert_eq!(found.columns(), expected.columns());
+        let cache = reports.cache_status();
+        assert_eq!((cache.chunk_hits, cache.chunk_misses), (0, 0));
+    }
+    let kept = all_rows(&reports, &scan, &home).await;
+    assert_eq!(kept.columns(), expected.columns());
+    // What is there is used.
+    let metrics = Arc::new(ReadMetrics::default());
+    let open = reports.scan_file(&passing, &home.files[0], (0, 1), &metrics).await;
+    let mut rows = open.unwrap().unwrap();
+    while rows.next().await.unwrap().is_some() {}
+    assert_eq!(metrics.counts().requests, 0);
+
+    assert!(reports.passes(&scan, &home.files));
+    let small = ReportOptions { cache_bytes_max: 0, ..ReportOptions::default() };
+    assert!(!Reports::new(small).passes(&scan, &home.files), "as if there were no chunks");
+    assert!(!reports.passes(&scan, &[]));
+    let mut far = home.files[0].as_ref().clone();
+    far.location = "s3://bucket/table/file.orc".to_owned();
+    assert!(!reports.passes(&scan, &[Arc::new(far)]), "round trips");
 }
 
 #[tokio::test]

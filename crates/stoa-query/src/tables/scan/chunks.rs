@@ -14,8 +14,9 @@ use super::OrcScanExec;
 use super::selected::{column, column_index, id_of, test_of};
 
 impl OrcScanExec {
-    /// The scan as one of chunks. Asking for it counts as a use of its columns.
-    pub(super) fn chunk_scan(&self) -> Option<Arc<ChunkScan>> {
+    /// The scan as one of chunks. Asking for it counts as a use of its columns. `folds`: whether rows are grouped where chunks
+    /// are, which is worth making chunks that are not kept.
+    pub(super) fn chunk_scan(&self, folds: bool) -> Option<Arc<ChunkScan>> {
         let table = self.table.table.schema();
         let wanted = self.schema.fields().iter();
         let wanted = wanted.map(|field| column(&table, id_of(field.metadata())?));
@@ -34,6 +35,7 @@ impl OrcScanExec {
             filter,
             batch_rows: self.batch_rows,
             judges: self.dynamic.iter().map(|filter| Arc::clone(filter) as _).collect(),
+            keeps: false,
         };
         let splits = self.partitions.iter().flatten();
         let files: Vec<Arc<ScanFile>> = splits
@@ -41,7 +43,10 @@ impl OrcScanExec {
             .map(|split| Arc::clone(&split.file))
             .collect();
         let statement = self.progress.read().number();
-        self.table.reports.admits(&scan, &files, statement).then(|| Arc::new(scan))
+        let reports = &self.table.reports;
+        let keeps = reports.admits(&scan, &files, statement);
+        let passes = || folds && reports.passes(&scan, &files);
+        (keeps || passes()).then(|| Arc::new(ChunkScan { keeps, ..scan }))
     }
 }
 

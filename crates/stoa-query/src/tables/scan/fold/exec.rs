@@ -48,7 +48,7 @@ impl FoldScanExec {
 
     /// The scan with conditions that hold exactly, if it goes through chunks.
     fn chunk_scan(&self, scan: &OrcScanExec) -> Option<Arc<ChunkScan>> {
-        let chunks = scan.chunks.get_or_init(|| scan.chunk_scan()).clone()?;
+        let chunks = scan.chunks.get_or_init(|| scan.chunk_scan(true)).clone()?;
         let mut parts = self.folded.exact.clone();
         // The scan's own conditions are mostly the same.
         let own = match &chunks.filter {
