@@ -205,6 +205,14 @@ impl OrcScanExec {
         Ok(scan)
     }
 
+    /// What is estimated of its columns, and of the share of the rows that its predicate keeps.
+    fn estimates(&self) -> &(Vec<ColumnStatistics>, f64) {
+        self.estimates.get_or_init(|| {
+            let files = &self.plan.files;
+            (column_estimates(files, &self.schema), share_kept(&self.predicate, files))
+        })
+    }
+
     /// Reads splits of this scan, through chunks if it is to.
     fn reader(&self, metrics: ScanMetrics) -> SplitReader {
         SplitReader {
@@ -449,10 +457,7 @@ impl ExecutionPlan for OrcScanExec {
             let rows = usize::try_from(self.plan.rows()).unwrap_or(usize::MAX);
             // Rows of files may be deleted by delete files.
             let deletes = self.plan.files.iter().any(|file| !file.deletes.is_empty());
-            let (columns, kept) = self.estimates.get_or_init(|| {
-                let files = &self.plan.files;
-                (column_estimates(files, &self.schema), share_kept(&self.predicate, files))
-            });
+            let (columns, kept) = self.estimates();
             statistics.num_rows = match self.predicate.is_always() && !deletes {
                 true => Precision::Exact(rows),
                 // Whoever filters takes a share of these.

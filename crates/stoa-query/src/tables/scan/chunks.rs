@@ -14,9 +14,9 @@ use super::OrcScanExec;
 use super::selected::{column, column_index, id_of, test_of};
 
 impl OrcScanExec {
-    /// The scan as one of chunks. Asking for it counts as a use of its columns. `folds`: whether rows are grouped where chunks
-    /// are, which is worth making chunks that are not kept.
-    pub(super) fn chunk_scan(&self, folds: bool) -> Option<Arc<ChunkScan>> {
+    /// The scan as one of chunks. Asking for it counts as a use of its columns. `passes`: whether chunks are worth
+    /// making that are not kept.
+    pub(super) fn chunk_scan(&self, passes: bool) -> Option<Arc<ChunkScan>> {
         let table = self.table.table.schema();
         let wanted = self.schema.fields().iter();
         let wanted = wanted.map(|field| column(&table, id_of(field.metadata())?));
@@ -45,8 +45,8 @@ impl OrcScanExec {
         let statement = self.progress.read().number();
         let reports = &self.table.reports;
         let keeps = reports.admits(&scan, &files, statement);
-        let passes = || folds && reports.passes(&scan, &files);
-        (keeps || passes()).then(|| Arc::new(ChunkScan { keeps, ..scan }))
+        let is_chunks = keeps || passes && reports.passes(&scan, &files);
+        is_chunks.then(|| Arc::new(ChunkScan { keeps, ..scan }))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -26,6 +27,9 @@ use super::super::{OrcScanExec, Split};
 use super::compile::Folded;
 use super::{scan_below, with_end};
 
+/// Where less than this share of the rows is likely to be kept, chunks are not made of all.
+const PASSING_SHARE_MIN: f64 = 0.5;
+
 /// Groups the rows of a scan, as the aggregation below it would.
 pub(super) struct FoldScanExec {
     /// The aggregation, for scans of columns that are not kept, and for files that have no chunks.
@@ -46,9 +50,19 @@ impl FoldScanExec {
         Self { aggregation, folded, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
+    /// Whether chunks are worth making that are not kept: most rows are needed of the file, and are of few groups, as texts
+    /// are, or most are left out by what a join looks for. Else rows are left out while the file is decoded.
+    fn is_worth_passing(&self, scan: &OrcScanExec) -> bool {
+        let fold = &self.folded.fold;
+        let keys = fold.schema.fields().iter().take(fold.keys.len());
+        let is_by_text = !fold.keys.is_empty() && keys.map(|key| key.data_type()).all(is_text);
+        scan.estimates().1 >= PASSING_SHARE_MIN && (is_by_text || !scan.dynamic.is_empty())
+    }
+
     /// The scan with conditions that hold exactly, if it goes through chunks.
     fn chunk_scan(&self, scan: &OrcScanExec) -> Option<Arc<ChunkScan>> {
-        let chunks = scan.chunks.get_or_init(|| scan.chunk_scan(true)).clone()?;
+        let passes = || self.is_worth_passing(scan);
+        let chunks = scan.chunks.get_or_init(|| scan.chunk_scan(passes())).clone()?;
         let mut parts = self.folded.exact.clone();
         // The scan's own conditions are mostly the same.
         let own = match &chunks.filter {
@@ -162,6 +176,10 @@ impl ExecutionPlan for FoldScanExec {
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
 }
 
 /// A file of which row groups are folded.
