@@ -114,7 +114,7 @@ impl Column for DecimalColumn {
         match &mut self.values {
             Values::Integers { data, .. } => data.skip(cx, valid as u64),
             Values::Varints { data, scales } => {
-                skip_varints(data, cx, valid)?;
+                read_varints(data, cx, valid, |_| ())?;
                 scales.skip(cx, valid as u64)
             }
         }
@@ -152,9 +152,11 @@ fn rescale(value: &mut i128, by: i64) -> Result<()> {
     }
 }
 
-/// Values of varints.
+/// The next values of varints.
 enum Few<'a> {
+    /// Of at most eight bytes each.
     Short(&'a [i64]),
+    /// One of any length.
     Wide(i128),
 }
 
@@ -265,11 +267,7 @@ fn read_varints(
     Ok(())
 }
 
-/// Passes over `count` varints.
-fn skip_varints(source: &mut Source, cx: &mut Context, count: usize) -> Result<()> {
-    read_varints(source, cx, count, |_| ())
-}
-
+/// The high bit of each byte: all but the last byte of a varint have it.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// A zigzag varint that ends within these bytes, and its length. Varints of all lengths take the same steps: where their
